@@ -1,0 +1,93 @@
+"""Coarse-to-fine curriculum learning for any classifier.
+
+Train first on coarse groups of the classes, then on finer ones, and get a better model at
+no extra cost when it is deployed (Stretcu et al., 2021).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .clustering import Clustering, cluster_distances, cluster_embeddings
+    from .curriculum import (
+        Curriculum,
+        best_candidate,
+        capped_length,
+        epochs_to_reach,
+        share_of_best_epoch,
+    )
+    from .distances import class_distances
+    from .functional import coarse_cross_entropy, coarse_log_softmax
+    from .heads import class_vectors, find_head, replace_head
+    from .hierarchy import Hierarchy
+    from .loss import CoarseToFineLoss
+    from .metrics import (
+        confusion_matrix,
+        level_accuracies,
+        mistake_heights,
+        mistake_severity,
+        top_k_accuracy,
+    )
+
+__version__ = "0.1.0"
+
+# Resolved on first use, so that importing the package, or only a part of it, is cheap.
+_HOMES = {
+    "Clustering": "clustering",
+    "CoarseToFineLoss": "loss",
+    "Curriculum": "curriculum",
+    "Hierarchy": "hierarchy",
+    "best_candidate": "curriculum",
+    "capped_length": "curriculum",
+    "class_distances": "distances",
+    "class_vectors": "heads",
+    "cluster_distances": "clustering",
+    "cluster_embeddings": "clustering",
+    "coarse_cross_entropy": "functional",
+    "coarse_log_softmax": "functional",
+    "confusion_matrix": "metrics",
+    "epochs_to_reach": "curriculum",
+    "find_head": "heads",
+    "level_accuracies": "metrics",
+    "mistake_heights": "metrics",
+    "mistake_severity": "metrics",
+    "replace_head": "heads",
+    "share_of_best_epoch": "curriculum",
+    "top_k_accuracy": "metrics",
+}
+
+__all__ = [
+    "Clustering",
+    "CoarseToFineLoss",
+    "Curriculum",
+    "Hierarchy",
+    "best_candidate",
+    "capped_length",
+    "class_distances",
+    "class_vectors",
+    "cluster_distances",
+    "cluster_embeddings",
+    "coarse_cross_entropy",
+    "coarse_log_softmax",
+    "confusion_matrix",
+    "epochs_to_reach",
+    "find_head",
+    "level_accuracies",
+    "mistake_heights",
+    "mistake_severity",
+    "replace_head",
+    "share_of_best_epoch",
+    "top_k_accuracy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

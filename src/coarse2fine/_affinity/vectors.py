@@ -1,0 +1,64 @@
+"""Affinity clustering on embeddings, without a matrix of all their distances."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._arrays import Array, IntArray
+from . import tiles
+from .matrix import matrix_rounds
+from .rounds import Tree, first_items, merge, one_round, shares, stack, to_distances, with_items
+
+# How much memory the matrix of cluster-to-cluster distances may take, in bytes.
+MATRIX_BYTES = 128 * 2**20
+
+
+def cluster_tiles(rows: Array, linkage: str) -> Tree:
+    """Cluster by single or complete linkage: over tiles, then on the contracted matrix."""
+    vectors = tiles.Vectors(tiles.unit(rows))
+    maxima = tiles.Maxima(vectors)
+    partner, best = maxima.nearest()
+    joined, labels = merge(partner, -best, None, first=True)
+    tree = one_round(partner, to_distances(best), joined, labels, 0)
+    while linkage == "single" and (labels.max() + 1) ** 2 * rows.itemsize > MATRIX_BYTES:
+        pairs, best = maxima.nearest_outside(labels)
+        joined, merged = merge(labels[pairs[:, 1]], -best, None, first=False)
+        edges = pairs[joined], to_distances(best[joined])
+        labels = merged[labels]
+        tree = stack(tree, Tree(*edges, np.full(joined.sum(), len(tree.partitions)), [labels]))
+        if merged.max() == 0:
+            return tree
+    del maxima
+    labels = _by_falling_size(labels)
+    combine = np.maximum if linkage == "single" else np.minimum
+    matrix = tiles.contract(vectors, tiles.cluster_blocks(labels), combine)
+    matrix = to_distances(matrix)
+    later = matrix_rounds(matrix, linkage, np.bincount(labels), None, len(tree.partitions))
+    if linkage == "single":
+        pairs = tiles.closest_members(vectors, labels, later.pairs)
+    else:
+        pairs = first_items(labels)[later.pairs]
+    return stack(tree, with_items(later, pairs, labels))
+
+
+def cluster_means(rows: Array) -> Tree:
+    """Cluster by average linkage: the mean cosine of two clusters is that of their means."""
+    means = tiles.unit(rows)
+    sizes = np.ones(len(rows), np.int64)
+    labels = np.arange(len(rows))
+    trees: list[Tree] = []
+    while len(means) > 1:
+        partner, best = tiles.Maxima(tiles.Vectors(means)).nearest()
+        joined, merged = merge(partner, -best, None, first=not trees)
+        tree = one_round(partner, to_distances(best), joined, merged, len(trees))
+        trees.append(with_items(tree, first_items(labels)[tree.pairs], labels))
+        means = np.asarray(shares(merged, sizes) @ means, rows.dtype)
+        sizes = np.bincount(merged, sizes).astype(np.int64)
+        labels = merged[labels]
+    return stack(*trees)
+
+
+def _by_falling_size(labels: IntArray) -> IntArray:
+    """Number the clusters anew, larger ones first."""
+    order = np.argsort(-np.bincount(labels), kind="stable")
+    return np.argsort(order)[labels]

@@ -1,0 +1,70 @@
+"""Turning what users have (lists, numpy arrays, torch tensors) into numpy arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+IntArray = NDArray[np.int64]
+
+
+def is_tensor(value: object) -> bool:
+    """Whether `value` is a torch tensor, found out without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def to_numpy(value: Any) -> Array:
+    """Return `value` as a numpy array; a tensor is detached and brought to the CPU."""
+    if is_tensor(value):
+        tensor = value.detach().cpu()
+        return np.asarray(tensor.float().numpy() if _is_half(tensor) else tensor.numpy())
+    return np.asarray(value)
+
+
+def to_floats(value: Any, what: str) -> Array:
+    """Return `value` as float32 or float64, whichever holds it without loss where one does."""
+    array = _to_rectangle(value, what)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if not (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_):
+        raise TypeError(f"{what} must hold real numbers. Got dtype {array.dtype}.")
+    return array.astype(np.float64)
+
+
+def to_integers(value: Any, what: str) -> IntArray:
+    """Return `value` as int64, refusing anything that is not a whole number."""
+    array = _to_rectangle(value, what)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if np.issubdtype(array.dtype, np.integer):
+        return array.astype(np.int64)
+    raise TypeError(f"{what} must hold integers. Got dtype {array.dtype}.")
+
+
+def check_finite(array: Array, what: str) -> None:
+    """Raise a ValueError that names the first entry of `array` that is not finite."""
+    finite = np.isfinite(array)
+    if not finite.all():
+        entry = np.argwhere(~finite)[0]
+        place = ", ".join(str(int(index)) for index in entry)
+        raise ValueError(
+            f"{what}[{place}] is {array[tuple(entry)]}; every entry must be a finite number."
+        )
+
+
+def _to_rectangle(value: Any, what: str) -> Array:
+    try:
+        return to_numpy(value)
+    except ValueError as error:
+        raise ValueError(f"{what} must be a rectangular array of numbers: {error}") from error
+
+
+def _is_half(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point() and tensor.element_size() < 4)

@@ -1,0 +1,156 @@
+"""Affinity clustering (Bateni et al., 2017): from distances or embeddings to levels.
+
+Every round joins each cluster with the cluster closest to it, until one is left; the
+partition after each round is a level. With single linkage this is Borůvka's algorithm, and
+the edges along which clusters join are the minimum spanning tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ._affinity.matrix import cluster_matrix
+from ._affinity.rounds import Tree, number, to_distances
+from ._affinity.tiles import lengths, unit
+from ._affinity.vectors import cluster_means, cluster_tiles
+from ._arrays import Array, IntArray, check_finite, to_floats
+
+Linkage = Literal["single", "average", "complete"]
+
+# Up to this many classes, keeping all their distances is faster than making them twice.
+KEEP_CLASSES = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """What affinity clustering found.
+
+    Attributes:
+        levels: The partitions, coarsest first, each an array class → cluster; the last is
+            the classes themselves. The single cluster at the root is left out.
+        edges: The K-1 pairs of classes along which clusters were joined. With single
+            linkage the closest classes of the two clusters, so the edges are the minimum
+            spanning tree; otherwise the first class of each of the two.
+        heights: The distance of the two clusters joined by each edge.
+        rounds: The round, from 0, in which each edge joined its clusters.
+    """
+
+    levels: tuple[IntArray, ...]
+    edges: IntArray
+    heights: Array
+    rounds: IntArray
+
+
+def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering:
+    """Cluster classes by a matrix of their distances.
+
+    Equal distances are ordered by a fixed hash of the two classes, so the same matrix
+    always gives the same levels, and a matrix full of zeros still gives useful ones.
+    Time and memory are O(K²).
+
+    Args:
+        distances: A symmetric K×K matrix. Only the order of the entries counts, so
+            negative ones are fine; the diagonal plays no part.
+        linkage: How far apart two clusters are: the distance of their closest classes
+            (``"single"``), the mean over all pairs (``"average"``) or the distance of
+            their farthest classes (``"complete"``). Defaults to ``"single"``.
+
+    Example:
+        >>> found = cluster_distances([[0, 1, 5, 6], [1, 0, 7, 8], [5, 7, 0, 2], [6, 8, 2, 0]])
+        >>> [level.tolist() for level in found.levels]
+        [[0, 0, 1, 1], [0, 1, 2, 3]]
+        >>> found.edges.tolist(), found.heights.tolist()
+        ([[0, 1], [2, 3], [0, 2]], [1.0, 2.0, 5.0])
+    """
+    _check_linkage(linkage)
+    matrix = check_distances(distances).copy()
+    return _assemble(cluster_matrix(matrix, linkage, hashed=True))
+
+
+def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clustering:
+    """Cluster classes by the cosine distances of their embeddings.
+
+    Beyond 2,048 classes the K×K distances are never stored: they are made in tiles, twice,
+    the second time contracted to distances of clusters. Equal distances are ordered by the
+    classes' indices. The arithmetic is that of the embeddings' dtype, float32 for half
+    precision. Time is O(K²E). Memory is two copies of the embeddings, six bytes for every
+    1,024 pairs of classes, and the distances of the clusters: with single linkage at most
+    128 MiB, with complete linkage those of the clusters after the first round.
+
+    Args:
+        embeddings: A K×E matrix, one row a class, none of them zero.
+        linkage: See `cluster_distances`. Defaults to ``"single"``.
+    """
+    _check_linkage(linkage)
+    rows = check_embeddings(embeddings)
+    if len(rows) <= KEEP_CLASSES:
+        vectors = unit(rows)
+        matrix = to_distances(vectors @ vectors.T)
+        return _assemble(cluster_matrix(matrix, linkage, hashed=False))
+    if linkage == "average":
+        return _assemble(cluster_means(rows))
+    return _assemble(cluster_tiles(rows, linkage))
+
+
+def check_distances(distances: Any) -> Array:
+    """Return `distances` as an exactly symmetric matrix, or say which entry is wrong."""
+    matrix = to_floats(distances, "distances")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            f"distances must be a square matrix, one row and column a class. Got shape "
+            f"{matrix.shape}."
+        )
+    if len(matrix) < 2:
+        raise ValueError(f"distances must be between at least two classes. Got {len(matrix)}.")
+    check_finite(matrix, "distances")
+    if np.array_equal(matrix, matrix.T):
+        return matrix
+    gap = np.abs(matrix - matrix.T)
+    tolerance = 1e-5 * np.abs(matrix).max()
+    if gap.max() > tolerance:
+        row, column = map(int, np.unravel_index(gap.argmax(), gap.shape))
+        raise ValueError(
+            f"distances must be symmetric, but distances[{row}, {column}] is "
+            f"{matrix[row, column]} and distances[{column}, {row}] is {matrix[column, row]}. "
+            f"Pass (D + D.T) / 2 if that is what you mean."
+        )
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def check_embeddings(embeddings: Any) -> Array:
+    """Return `embeddings` as a matrix of finite, non-zero rows, or say which row is wrong."""
+    rows = to_floats(embeddings, "embeddings")
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"embeddings must be a matrix, one row a class. Got shape {rows.shape}.")
+    if len(rows) < 2:
+        raise ValueError(f"embeddings must be of at least two classes. Got {len(rows)}.")
+    length = lengths(rows)
+    if not np.isfinite(length).all():
+        check_finite(rows, "embeddings")
+        row = int(np.argmin(np.isfinite(length)))
+        raise ValueError(f"embeddings[{row}] is too long for {rows.dtype}; scale it down.")
+    if not length.all():
+        row = int(np.argmin(length))
+        raise ValueError(
+            f"embeddings[{row}] is zero, so it has no cosine distance to the others; leave "
+            f"that class out or give it a vector."
+        )
+    return rows
+
+
+def _check_linkage(linkage: str) -> None:
+    if linkage not in get_args(Linkage):
+        valid = ", ".join(map(repr, get_args(Linkage)))
+        raise ValueError(f"linkage {linkage!r} is not supported. Must be one of {valid}.")
+
+
+def _assemble(tree: Tree) -> Clustering:
+    pairs = np.sort(tree.pairs, axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0], tree.rounds))
+    count = len(pairs) + 1
+    coarse = [number(part) for part in reversed(tree.partitions) if 0 < part.max() < count - 1]
+    levels = (*coarse, np.arange(count))
+    return Clustering(levels, pairs[order], tree.heights[order], tree.rounds[order])

@@ -1,0 +1,254 @@
+"""Which level is trained at which epoch, and for how long in all (T)."""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .hierarchy import Hierarchy
+from .loss import CoarseToFineLoss
+
+
+class Curriculum:
+    """Moves a loss from the coarsest to the finest level, like a learning-rate scheduler.
+
+    Each of the M levels gets an equal share of T, and every coarse level at least one epoch
+    (Algorithm 3 of the paper); the finest goes on for as long as training does. The level
+    is a function of the epoch alone, so a resumed run is where it was.
+
+    Args:
+        criterion: The loss; it is set to the level of epoch 0.
+        epochs: T, the length of the curriculum in epochs; `step` is called after each.
+        steps: T in optimiser steps instead; `step` is called after each of those.
+        boundaries: Instead of either, the epochs (or steps) at which the levels 1, 2, ...
+            begin, one for each level but the coarsest.
+
+    Attributes:
+        boundaries: The epochs (or steps) at which the levels 1, 2, ... begin.
+        epoch: How many epochs (or steps) have been done.
+
+    Example:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 0, 1], [0, 0, 1, 1, 2]])
+        >>> curriculum = Curriculum(CoarseToFineLoss(hierarchy), epochs=6)
+        >>> [curriculum.level_at(epoch) for epoch in range(8)]
+        [0, 0, 1, 1, 2, 2, 2, 2]
+    """
+
+    def __init__(
+        self,
+        criterion: CoarseToFineLoss,
+        epochs: int | None = None,
+        *,
+        steps: int | None = None,
+        boundaries: Iterable[int] | None = None,
+    ) -> None:
+        if not isinstance(criterion, CoarseToFineLoss):
+            raise TypeError(
+                f"criterion must be a CoarseToFineLoss. Got {type(criterion).__name__}."
+            )
+        if sum(given is not None for given in (epochs, steps, boundaries)) != 1:
+            raise ValueError("give exactly one of epochs, steps and boundaries.")
+        self.criterion = criterion
+        levels = len(criterion.hierarchy.levels)
+        if boundaries is not None:
+            self.boundaries = _check_boundaries(boundaries, levels)
+        else:
+            unit, length = ("epochs", epochs) if steps is None else ("steps", steps)
+            self.boundaries = equal_shares(_check_length(length, levels, unit), levels)
+        self.epoch = 0
+        self.step(0)
+
+    @property
+    def level(self) -> int:
+        """The level in force."""
+        return self.level_at(self.epoch)
+
+    @property
+    def is_finest(self) -> bool:
+        """Whether the curriculum is over: the level in force is the finest."""
+        return self.level == len(self.boundaries)
+
+    def level_at(self, epoch: int) -> int:
+        """Return the level of an epoch, counted from 0."""
+        return bisect_right(self.boundaries, epoch)
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on to the next epoch, or to the given one, and set the loss to its level.
+
+        Args:
+            epoch: Counted from 0. Defaults to None: the next one.
+        """
+        epoch = self.epoch + 1 if epoch is None else epoch
+        if epoch < 0:
+            raise ValueError(f"epoch must be 0 or more. Got {epoch}.")
+        self.epoch = epoch
+        self.criterion.level = self.level
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that is needed to go on, the hierarchy included, as plain values."""
+        return {
+            "epoch": self.epoch,
+            "boundaries": list(self.boundaries),
+            "hierarchy": self.criterion.hierarchy.to_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up a state that `state_dict` gave, and bring the loss to it."""
+        missing = {"epoch", "boundaries", "hierarchy"} - state.keys()
+        if missing:
+            raise ValueError(f"not a curriculum's state: it lacks {', '.join(sorted(missing))}.")
+        hierarchy = Hierarchy.from_dict(state["hierarchy"])
+        classes = self.criterion.hierarchy.num_classes
+        if hierarchy.num_classes != classes:
+            raise ValueError(
+                f"the state's hierarchy has {hierarchy.num_classes} classes, the loss {classes}."
+            )
+        boundaries = _check_boundaries(state["boundaries"], len(hierarchy.levels))
+        if hierarchy != self.criterion.hierarchy:
+            self.criterion.hierarchy = hierarchy
+        self.boundaries = boundaries
+        self.step(state["epoch"])
+
+    def __repr__(self) -> str:
+        return f"Curriculum(boundaries={self.boundaries}, epoch={self.epoch}, level={self.level})"
+
+
+def equal_shares(length: int, levels: int) -> tuple[int, ...]:
+    """Return when each level but the coarsest begins, all having an equal share of `length`.
+
+    Rounding is never carried on from level to level, and every coarse level lasts at least
+    one epoch.
+
+    Example:
+        >>> equal_shares(11, 3)
+        (4, 7)
+        >>> equal_shares(1, 3)
+        (1, 2)
+    """
+    boundaries: list[int] = []
+    for level in range(1, levels):
+        rounded = (2 * level * length + levels) // (2 * levels)
+        boundaries.append(max(rounded, (boundaries[-1] if boundaries else 0) + 1))
+    return tuple(boundaries)
+
+
+# ------------------------------------------------------------------------- rules for T
+
+
+def epochs_to_reach(accuracies: Sequence[float], fraction: float = 0.9) -> int:
+    """Return after how many epochs a baseline reached a fraction of its best accuracy.
+
+    The paper's rule for T in its text.
+
+    Args:
+        accuracies: The baseline's validation accuracy after each epoch.
+        fraction: Defaults to 0.9.
+
+    Example:
+        >>> epochs_to_reach([0.2, 0.5, 0.56, 0.6, 0.58])
+        3
+    """
+    _check_accuracies(accuracies)
+    threshold = fraction * max(accuracies)
+    return next(index for index, value in enumerate(accuracies, 1) if value >= threshold)
+
+
+def share_of_best_epoch(accuracies: Sequence[float], fraction: float = 0.9) -> int:
+    """Return a fraction of the epoch at which a baseline was best, rounded, at least 1.
+
+    The paper's rule for T in its Algorithm 3. Of equal accuracies the first is the best.
+
+    Args:
+        accuracies: The baseline's validation accuracy after each epoch.
+        fraction: Defaults to 0.9.
+
+    Example:
+        >>> share_of_best_epoch([0.2, 0.5, 0.56, 0.6, 0.58])
+        4
+    """
+    _check_accuracies(accuracies)
+    best = max(range(len(accuracies)), key=lambda index: accuracies[index]) + 1
+    return max(1, int(fraction * best + 0.5))
+
+
+def best_candidate(candidates: Sequence[int], accuracies: Sequence[float]) -> int:
+    """Return the curriculum length with the best validation accuracy, the shortest of equals.
+
+    The paper's rule for T for its large models, which were trained with each candidate.
+
+    Args:
+        candidates: Curriculum lengths; the paper's are 5, 10, 20, 30, 40 and 50.
+        accuracies: The best validation accuracy that a curriculum of each length led to.
+
+    Example:
+        >>> best_candidate([5, 10, 20], [0.61, 0.64, 0.63])
+        10
+    """
+    _check_accuracies(accuracies)
+    if len(candidates) != len(accuracies):
+        raise ValueError(
+            f"there must be one accuracy for each of the {len(candidates)} candidates. Got "
+            f"{len(accuracies)}."
+        )
+    return min(zip(candidates, accuracies, strict=True), key=lambda pair: (-pair[1], pair[0]))[0]
+
+
+def capped_length(length: int, epochs: int) -> int:
+    """Return `length`, but at most a third of the epochs, warning where that is less.
+
+    Where the baseline has not levelled off, the rules for T would eat up the epochs.
+
+    Args:
+        length: T by one of the rules.
+        epochs: How many epochs training is allowed in all.
+    """
+    cap = max(1, epochs // 3)
+    if length <= cap:
+        return length
+    warnings.warn(
+        f"The curriculum would take {length} of {epochs} epochs, as the baseline was slow to "
+        f"level off; it is cut to a third of them, {cap}. Train for longer to avoid this.",
+        stacklevel=2,
+    )
+    return cap
+
+
+def _check_accuracies(accuracies: Sequence[float]) -> None:
+    if not len(accuracies):
+        raise ValueError("accuracies must hold at least one epoch. Got none.")
+    for index, value in enumerate(accuracies):
+        if value != value:
+            raise ValueError(f"accuracies[{index}] is nan.")
+
+
+def _check_length(length: Any, levels: int, unit: str) -> int:
+    if not isinstance(length, int) or isinstance(length, bool):
+        raise TypeError(f"{unit} must be an integer. Got {length!r}.")
+    if length < 1:
+        raise ValueError(
+            f"{unit} must be at least 1. Got {length}. For training without a curriculum use "
+            f"torch.nn.CrossEntropyLoss."
+        )
+    if length < levels - 1:
+        warnings.warn(
+            f"The curriculum of {length} {unit} is shorter than the hierarchy's {levels - 1} "
+            f"coarse levels; each of them gets one, so the finest begins at {levels - 1}. "
+            f"Hierarchy.max_levels({length + 1}) would keep to {length}.",
+            stacklevel=3,
+        )
+    return length
+
+
+def _check_boundaries(boundaries: Iterable[int], levels: int) -> tuple[int, ...]:
+    boundaries = tuple(boundaries)
+    if any(not isinstance(at, int) or isinstance(at, bool) for at in boundaries):
+        raise TypeError(f"boundaries must be integers. Got {boundaries}.")
+    rising = all(a < b for a, b in zip((0, *boundaries), boundaries, strict=False))
+    if len(boundaries) != levels - 1 or not rising:
+        raise ValueError(
+            f"boundaries must be {levels - 1} rising epochs from 1 on, the begin of each level "
+            f"after the coarsest. Got {boundaries}."
+        )
+    return boundaries

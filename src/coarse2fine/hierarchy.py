@@ -1,0 +1,387 @@
+"""Hierarchy: nested partitions of the classes, coarsest first."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _tree
+from ._arrays import IntArray, is_tensor, to_integers
+from ._files import parse_json, write_atomically
+from ._levels import check_levels, check_names, frozen, read_level, to_level
+from .clustering import Linkage, cluster_distances, cluster_embeddings
+from .distances import class_distances
+
+if TYPE_CHECKING:
+    from torch import nn
+
+FORMAT = "coarse2fine-hierarchy"
+VERSION = 1
+
+
+class Hierarchy:
+    """Nested partitions of K classes, from the coarsest to the classes themselves.
+
+    An immutable value, valid once it exists: compare with ``==``, print to see the tree.
+    Make one by a ``from_...`` method or `load`.
+
+    Attributes:
+        levels: The partitions, coarsest first, each an array class → cluster with ids from
+            0 without gaps; the last is the classes themselves.
+        class_names: The names of the classes, or None.
+        cluster_names: For each level but the last the names of its clusters, or None.
+
+    Example:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 1]], ["cat", "dog", "fox", "car"])
+        >>> print(hierarchy)
+        4 classes: 2 → 4
+        ├── cat, dog, fox
+        └── car
+        >>> hierarchy.clusters(0)
+        ((0, 1, 2), (3,))
+        >>> hierarchy.coarsen([3, 2, 1], level=0)
+        array([1, 0, 0])
+    """
+
+    levels: tuple[IntArray, ...]
+    class_names: tuple[str, ...] | None
+    cluster_names: tuple[tuple[str, ...], ...] | None
+
+    __slots__ = ("class_names", "cluster_names", "levels")
+
+    def __init__(
+        self,
+        levels: Sequence[IntArray],
+        class_names: Sequence[str] | None = None,
+        cluster_names: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        levels = tuple(frozen(level) for level in levels)
+        check_levels(levels)
+        counts = [int(level.max()) + 1 for level in levels]
+        names = None if class_names is None else check_names(class_names, counts[-1], "class_names")
+        groups = None
+        if cluster_names is not None:
+            if len(cluster_names) != len(levels) - 1:
+                raise ValueError(
+                    f"cluster_names must name the clusters of the {len(levels) - 1} levels "
+                    f"above the classes. Got names for {len(cluster_names)} levels."
+                )
+            groups = tuple(
+                check_names(group, count, f"cluster_names[{index}]")
+                for index, (group, count) in enumerate(zip(cluster_names, counts, strict=False))
+            )
+        set_once = super().__setattr__
+        set_once("levels", levels)
+        set_once("class_names", names)
+        set_once("cluster_names", groups)
+        if len(levels) == 1:
+            warnings.warn(
+                f"The hierarchy of {counts[-1]} classes has no level above the classes, so "
+                f"training with it is plain training.",
+                stacklevel=2,
+            )
+
+    # ------------------------------------------------------------------ ways to make one
+
+    @classmethod
+    def from_classifier(
+        cls,
+        model: nn.Module,
+        metric: Any = "embedding",
+        *,
+        head: str | None = None,
+        confusion: Any = None,
+        linkage: Linkage = "single",
+        seed: int = 0,
+        class_names: Sequence[str] | None = None,
+    ) -> Hierarchy:
+        """Cluster the classes of a trained classifier (Algorithm 2 of the paper).
+
+        Args:
+            model: The classifier; its final layer is found by `find_head`.
+            metric: How far apart classes are: ``"embedding"``, ``"embedding_similarity"``,
+                ``"confusion"``, ``"confusion_distance"``, ``"random"``, or a K×K matrix of
+                distances. Defaults to ``"embedding"``.
+            head: The name of the final layer, where it cannot be found. Defaults to None.
+            confusion: For the two confusion metrics: a confusion matrix on validation
+                data, or a pair (predictions, targets). Defaults to None.
+            linkage: See `cluster_distances`. Defaults to ``"single"``.
+            seed: Of the random metric. Defaults to 0.
+            class_names: Defaults to None.
+        """
+        from .heads import class_vectors
+
+        vectors = class_vectors(model, head)
+        if isinstance(metric, str) and metric == "embedding":
+            return cls.from_embeddings(vectors, linkage=linkage, class_names=class_names)
+        uses_confusion = isinstance(metric, str) and metric.startswith("confusion")
+        if uses_confusion and confusion is None:
+            raise ValueError(
+                f"metric {metric!r} needs confusion=: a K×K confusion matrix on validation "
+                f"data, or a pair (predictions, targets)."
+            )
+        source = confusion if uses_confusion else vectors
+        distances = class_distances(source, metric, num_classes=len(vectors), seed=seed)
+        return cls.from_distances(distances, linkage=linkage, class_names=class_names)
+
+    @classmethod
+    def from_embeddings(
+        cls,
+        embeddings: Any,
+        *,
+        linkage: Linkage = "single",
+        class_names: Sequence[str] | None = None,
+    ) -> Hierarchy:
+        """Cluster classes by the cosine distances of a K×E matrix, one row a class."""
+        return cls(cluster_embeddings(embeddings, linkage).levels, class_names)
+
+    @classmethod
+    def from_distances(
+        cls,
+        distances: Any,
+        *,
+        linkage: Linkage = "single",
+        class_names: Sequence[str] | None = None,
+    ) -> Hierarchy:
+        """Cluster classes by a symmetric K×K matrix of their distances."""
+        return cls(cluster_distances(distances, linkage).levels, class_names)
+
+    @classmethod
+    def from_confusion(
+        cls,
+        confusion: Any,
+        metric: str = "confusion_distance",
+        *,
+        num_classes: int | None = None,
+        linkage: Linkage = "single",
+        class_names: Sequence[str] | None = None,
+    ) -> Hierarchy:
+        """Cluster classes by how often they are taken for each other.
+
+        Args:
+            confusion: A K×K confusion matrix, rows the true classes, in counts or rates;
+                or a pair (predictions, targets).
+            metric: ``"confusion_distance"`` puts together what is often confused,
+                ``"confusion"`` what is rarely confused. Defaults to
+                ``"confusion_distance"``.
+            num_classes: K, where predictions and targets do not show it. Defaults to None.
+            linkage: See `cluster_distances`. Defaults to ``"single"``.
+            class_names: Defaults to None.
+        """
+        distances = class_distances(confusion, metric, num_classes=num_classes)
+        return cls.from_distances(distances, linkage=linkage, class_names=class_names)
+
+    @classmethod
+    def from_levels(
+        cls,
+        levels: Iterable[Any],
+        class_names: Sequence[str] | None = None,
+        cluster_names: Sequence[Sequence[str]] | None = None,
+    ) -> Hierarchy:
+        """Take levels as they are.
+
+        Args:
+            levels: Coarsest first, each an array class → cluster of length K, or a list of
+                clusters, which are lists of classes. The last, finest level, each class by
+                itself, may be left out.
+            class_names: Defaults to None.
+            cluster_names: Names of the clusters of each level above the classes. Defaults
+                to None.
+        """
+        arrays = [to_level(level, f"levels[{index}]") for index, level in enumerate(levels)]
+        if not arrays:
+            raise ValueError("levels must hold at least one level. Got none.")
+        if len(np.unique(arrays[-1])) < len(arrays[-1]):
+            arrays.append(np.arange(len(arrays[-1])))
+        return cls(arrays, class_names, cluster_names)
+
+    @classmethod
+    def from_taxonomy(
+        cls,
+        taxonomy: Any,
+        class_names: Sequence[str] | None = None,
+        *,
+        columns: Sequence[str] = ("coarse_label", "fine_label"),
+    ) -> Hierarchy:
+        """Read a tree of classes that people made.
+
+        Args:
+            taxonomy: One of
+
+                - a nested dict whose leaves are classes, ``{"animal": {"pet": ["cat",
+                  "dog"]}, "vehicle": ["car"]}``, or a path to such a JSON file;
+                - a path to a CSV file with the columns ``parent`` and ``child``;
+                - a path to a CSV file, or a table (dict of columns, DataFrame), with the
+                  columns named by `columns`, in which every row is a sample.
+            class_names: The classes in the order of the model's outputs. Defaults to None:
+                the order in which the tree names them; integer labels keep their own.
+            columns: The labels of a sample from the coarsest to the finest. Defaults to
+                ``("coarse_label", "fine_label")``.
+        """
+        from .taxonomy import read_taxonomy
+
+        return cls(*read_taxonomy(taxonomy, class_names, tuple(columns)))
+
+    # ---------------------------------------------------------------------- what it tells
+
+    @property
+    def num_classes(self) -> int:
+        """K, the number of classes."""
+        return len(self.levels[-1])
+
+    @property
+    def num_clusters(self) -> tuple[int, ...]:
+        """The number of clusters at each level, K at the last."""
+        return tuple(int(level.max()) + 1 for level in self.levels)
+
+    def clusters(self, level: int) -> tuple[tuple[int, ...], ...]:
+        """Return the clusters of a level, each as the classes in it."""
+        owner = self._level(level)
+        order = np.argsort(owner, kind="stable")
+        cuts = np.cumsum(np.bincount(owner))[:-1]
+        return tuple(tuple(part.tolist()) for part in np.split(order, cuts))
+
+    def coarsen(self, labels: Any, level: int) -> Any:
+        """Replace class labels by their clusters at a level (Algorithm 1 of the paper).
+
+        A torch tensor gives a tensor on the same device; anything else a numpy array.
+        """
+        owner = self._level(level)
+        if is_tensor(labels):
+            import torch
+
+            if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+                raise TypeError(f"labels must hold integers. Got dtype {labels.dtype}.")
+            self._check_labels(labels)
+            # A copy, as torch has no read-only tensors.
+            return torch.from_numpy(owner.copy()).to(labels.device)[labels.long()]
+        labels = to_integers(labels, "labels")
+        self._check_labels(labels)
+        return owner[labels]
+
+    def keep_levels(self, levels: Iterable[int]) -> Hierarchy:
+        """Return a hierarchy with only the given levels, and the finest."""
+        depth = len(self.levels)
+        for level in (levels := list(levels)):
+            self._level(level)
+        kept = sorted({level % depth for level in levels} | {depth - 1})
+        groups = self.cluster_names
+        return Hierarchy(
+            [self.levels[level] for level in kept],
+            self.class_names,
+            None if groups is None else [groups[level] for level in kept[:-1]],
+        )
+
+    def max_levels(self, count: int) -> Hierarchy:
+        """Return a hierarchy thinned evenly to at most `count` levels.
+
+        The coarsest and the finest stay; one level means the finest.
+        """
+        if count < 1:
+            raise ValueError(f"count must be at least 1. Got {count}.")
+        depth = len(self.levels)
+        if count >= depth:
+            return self
+        return self.keep_levels(np.linspace(depth - 1, 0, count).round().astype(int).tolist())
+
+    # ------------------------------------------------------------------ text, files, value
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, *, width: int = 100, max_lines: int = 80) -> str:
+        """Return the tree as text, cut where it is wider or longer than asked for."""
+        return _tree.render(
+            self.levels, self.class_names, self.cluster_names, width=width, max_lines=max_lines
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `save` writes, as plain lists and strings."""
+        groups = self.cluster_names
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "num_classes": self.num_classes,
+            "levels": [level.tolist() for level in self.levels[:-1]],
+            "class_names": None if self.class_names is None else list(self.class_names),
+            "cluster_names": None if groups is None else [list(group) for group in groups],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Hierarchy:
+        """Return the hierarchy that `to_dict` gave, checking every part of it."""
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f'not a hierarchy: it must be an object with "format": "{FORMAT}".')
+        if content.get("version") != VERSION:
+            raise ValueError(
+                f"version {content.get('version')!r} of the format is not known; this "
+                f"release reads version {VERSION}. Update coarse2fine or make the file anew."
+            )
+        count = content.get("num_classes")
+        levels = content.get("levels")
+        if not isinstance(count, int) or isinstance(count, bool) or count < 2:
+            raise ValueError(f'"num_classes" must be a whole number from 2. Got {count!r:.80}.')
+        if not isinstance(levels, list):
+            raise ValueError('"levels" must be a list of levels.')
+        arrays = [read_level(level, count, index) for index, level in enumerate(levels)]
+        return cls(
+            [*arrays, np.arange(count)], content.get("class_names"), content.get("cluster_names")
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the hierarchy as JSON; an existing file is replaced whole or not at all."""
+        write_atomically(Path(path), json.dumps(self.to_dict(), ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Hierarchy:
+        """Read a hierarchy that `save` wrote."""
+        content = parse_json(Path(path))
+        try:
+            return cls.from_dict(content)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash(self._value())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Hierarchy is immutable; cannot set {name!r}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Hierarchy is immutable; cannot delete {name!r}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hierarchy, (self.levels, self.class_names, self.cluster_names)
+
+    def _value(self) -> tuple[Any, ...]:
+        levels = tuple(level.tobytes() for level in self.levels)
+        return levels, self.class_names, self.cluster_names
+
+    def _level(self, level: int) -> IntArray:
+        depth = len(self.levels)
+        if not -depth <= level < depth:
+            raise ValueError(f"level must lie in 0..{depth - 1}, or be -1. Got {level}.")
+        return self.levels[level]
+
+    def _check_labels(self, labels: Any) -> None:
+        wrong = (labels < 0) | (labels >= self.num_classes)
+        if wrong.any():
+            first = int(wrong.reshape(-1).nonzero()[0].reshape(-1)[0])
+            raise ValueError(
+                f"labels must lie in 0..{self.num_classes - 1}. Got "
+                f"{int(labels.reshape(-1)[first])} at position {first}."
+            )

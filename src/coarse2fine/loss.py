@@ -1,0 +1,127 @@
+"""The marginalised loss as a module with a level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .functional import Partition, level_cross_entropy
+from .hierarchy import Hierarchy
+
+
+class CoarseToFineLoss(nn.CrossEntropyLoss):
+    """A drop-in for `torch.nn.CrossEntropyLoss` that counts classes as one at coarse levels.
+
+    It takes the same logits over the K classes and the same targets at every level. At
+    level 0, the coarsest, where it starts, and at every level but the last, the model is
+    only asked for the target's cluster; at the last level, which is -1 too, this is plain
+    cross-entropy. In eval mode it is plain cross-entropy always, so that a validation loss
+    means the same all along.
+
+    Args:
+        hierarchy: The levels.
+        weight: See `coarse_cross_entropy`, as for all that follow. Defaults to None.
+        ignore_index: Defaults to -100.
+        reduction: Defaults to ``"mean"``.
+        label_smoothing: Defaults to 0.0.
+
+    Example:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+        >>> criterion = CoarseToFineLoss(hierarchy)
+        >>> logits, target = torch.tensor([[2.0, 1.0, 0.0, -1.0]]), torch.tensor([1])
+        >>> criterion(logits, target)
+        tensor(0.1269)
+        >>> criterion.level = 1
+        >>> criterion(logits, target)
+        tensor(1.4402)
+    """
+
+    _level: Tensor
+    _clusters: Tensor
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(
+            weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
+        self.register_buffer("_level", torch.zeros((), dtype=torch.int64))
+        self.hierarchy = hierarchy
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The levels; setting another hierarchy goes back to its coarsest level."""
+        return self._hierarchy
+
+    @hierarchy.setter
+    def hierarchy(self, hierarchy: Hierarchy) -> None:
+        if not isinstance(hierarchy, Hierarchy):
+            raise TypeError(f"hierarchy must be a Hierarchy. Got {type(hierarchy).__name__}.")
+        self._hierarchy = hierarchy
+        clusters = torch.from_numpy(np.stack(hierarchy.levels)).to(self._level.device)
+        # Not part of the state: the hierarchy is, and its owner keeps it.
+        self.register_buffer("_clusters", clusters, persistent=False)
+        self.level = 0
+
+    @property
+    def level(self) -> int:
+        """The level in force, from 0, the coarsest; -1 may be set for the finest."""
+        return self._current
+
+    @level.setter
+    def level(self, level: int) -> None:
+        depth = len(self.hierarchy.levels)
+        if not isinstance(level, int | np.integer) or isinstance(level, bool):
+            raise TypeError(f"level must be an integer. Got {level!r}.")
+        if not -depth <= level < depth:
+            raise ValueError(f"level must lie in 0..{depth - 1}, or be -1. Got {level}.")
+        # Twice: eager code reads the number, which costs no transfer from the device, and
+        # compiled code the tensor, which needs no recompilation.
+        self._current = int(level) % depth
+        self._level.fill_(self._current)
+        self._partition: Partition | None = None
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss at the level in force; in eval mode at the finest."""
+        if not self.training:
+            return super().forward(input, target)
+        if torch.compiler.is_compiling():
+            clusters, partition = self._clusters.index_select(0, self._level[None])[0], None
+        else:
+            partition = self._prepared()
+            clusters = partition.clusters
+        return level_cross_entropy(
+            input,
+            target,
+            clusters,
+            partition,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+    def extra_repr(self) -> str:
+        """Return what `print` shows."""
+        depth = len(self.hierarchy.levels)
+        return f"classes={self.hierarchy.num_classes}, level={self.level} of 0..{depth - 1}"
+
+    def _prepared(self) -> Partition:
+        if self._partition is None or self._partition.clusters.device != self._clusters.device:
+            self._partition = Partition(self._clusters[self._current])
+        return self._partition
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *args)
+        self.level = int(self._level)

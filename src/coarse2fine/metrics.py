@@ -1,0 +1,171 @@
+"""How good predictions are: at every level, and how bad the mistakes are.
+
+All functions take numpy arrays, torch tensors or lists, and return numpy values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Array, IntArray, to_floats, to_integers, to_numpy
+from .hierarchy import Hierarchy
+
+
+def confusion_matrix(predictions: Any, targets: Any, num_classes: int | None = None) -> IntArray:
+    """Count how often each true class (row) was predicted as each class (column).
+
+    Args:
+        predictions: Class indices of any shape.
+        targets: The true class indices, in the same shape.
+        num_classes: K. Defaults to None: one more than the largest index.
+
+    Example:
+        >>> confusion_matrix([0, 1, 1], [0, 0, 1])
+        array([[1, 1],
+               [0, 1]])
+    """
+    predictions, targets = _pair(predictions, targets)
+    if num_classes is None:
+        num_classes = int(max(predictions.max(initial=-1), targets.max(initial=-1))) + 1
+    _check_range(predictions, "predictions", num_classes)
+    _check_range(targets, "targets", num_classes)
+    cells = np.bincount(targets * num_classes + predictions, minlength=num_classes**2)
+    return cells.reshape(num_classes, num_classes)
+
+
+def top_k_accuracy(scores: Any, targets: Any, k: int = 1) -> float:
+    """Return the share of targets among the `k` classes of highest score.
+
+    A class of equal score counts as higher when its index is lower.
+
+    Args:
+        scores: Logits or probabilities of shape (N, K).
+        targets: The true class indices of shape (N).
+        k: Defaults to 1.
+
+    Example:
+        >>> top_k_accuracy([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]], [1, 1], k=2)
+        1.0
+    """
+    scores = _check_scores(scores)
+    targets = to_integers(targets, "targets")
+    if targets.shape != scores.shape[:1]:
+        raise ValueError(
+            f"targets must have shape ({len(scores)},), one for each row of scores. Got "
+            f"{targets.shape}."
+        )
+    if not 1 <= k <= scores.shape[1]:
+        raise ValueError(f"k must lie in 1..{scores.shape[1]}. Got {k}.")
+    _check_range(targets, "targets", scores.shape[1])
+    if not len(targets):
+        return float("nan")
+    own = np.take_along_axis(scores, targets[:, None], axis=1)
+    is_ahead = scores > own
+    is_ahead |= (scores == own) & (np.arange(scores.shape[1]) < targets[:, None])
+    return float((is_ahead.sum(axis=1) < k).mean())
+
+
+def level_accuracies(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Array:
+    """Return the accuracy at each level of the hierarchy, coarsest first.
+
+    Args:
+        predictions: Class indices of shape (N), which count as right at a level when they
+            lie in the target's cluster; or logits of shape (N, K), whose prediction at a
+            level is the cluster of largest total probability.
+        targets: The true class indices of shape (N).
+        hierarchy: The levels.
+
+    Example:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+        >>> level_accuracies([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
+        array([0.75, 0.5 ])
+    """
+    if to_numpy(predictions).ndim == 2:
+        scores = _check_scores(predictions)
+        _check_classes(scores.shape[1], hierarchy)
+        found = [_cluster_predictions(scores, level) for level in hierarchy.levels]
+    else:
+        found = [hierarchy.coarsen(to_numpy(predictions), at) for at in _depth(hierarchy)]
+    wanted = [hierarchy.coarsen(to_numpy(targets), at) for at in _depth(hierarchy)]
+    return np.array([_mean(np.equal(*_pair(a, b))) for a, b in zip(found, wanted, strict=True)])
+
+
+def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> IntArray:
+    """Return how far up the hierarchy each prediction first agrees with its target.
+
+    0 is right, 1 a wrong class of the right lowest cluster, and so on up to the number of
+    levels, where not even the coarsest cluster is right.
+    """
+    predictions, targets = _pair(predictions, targets)
+    heights = np.zeros(predictions.shape, np.int64)
+    for level in _depth(hierarchy):
+        heights += hierarchy.coarsen(predictions, level) != hierarchy.coarsen(targets, level)
+    return heights
+
+
+def mistake_severity(predictions: Any, targets: Any, hierarchy: Hierarchy) -> float:
+    """Return the mean height of the mistakes; NaN where there is none.
+
+    Example:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+        >>> mistake_severity([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
+        1.5
+    """
+    heights = mistake_heights(predictions, targets, hierarchy)
+    return _mean(heights[heights > 0])
+
+
+def _cluster_predictions(scores: Array, level: IntArray) -> IntArray:
+    """Return the cluster of largest total probability for each row of logits."""
+    order = np.argsort(level, kind="stable")
+    starts = np.searchsorted(level[order], np.arange(level.max() + 1))
+    probability = np.exp(scores - scores.max(axis=1, keepdims=True))
+    totals = np.add.reduceat(probability[:, order], starts, axis=1)
+    return np.asarray(totals.argmax(axis=1))
+
+
+def _depth(hierarchy: Hierarchy) -> range:
+    return range(len(hierarchy.levels))
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _pair(predictions: Any, targets: Any) -> tuple[IntArray, IntArray]:
+    predictions = to_integers(predictions, "predictions")
+    targets = to_integers(targets, "targets")
+    if predictions.shape != targets.shape:
+        raise ValueError(
+            f"predictions and targets must have the same shape. Got {predictions.shape} and "
+            f"{targets.shape}."
+        )
+    return predictions.reshape(-1), targets.reshape(-1)
+
+
+def _check_scores(given: Any) -> Array:
+    scores = to_floats(given, "scores")
+    if scores.ndim != 2:
+        raise ValueError(f"scores must have shape (N, K). Got {scores.shape}.")
+    if np.isnan(scores).any():
+        row, column = np.argwhere(np.isnan(scores))[0]
+        raise ValueError(f"scores[{row}, {column}] is nan.")
+    return scores
+
+
+def _check_classes(classes: int, hierarchy: Hierarchy) -> None:
+    if classes != hierarchy.num_classes:
+        raise ValueError(
+            f"the hierarchy has {hierarchy.num_classes} classes, so scores need as many "
+            f"columns. Got {classes}."
+        )
+
+
+def _check_range(labels: IntArray, what: str, classes: int) -> None:
+    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(wrong):
+        raise ValueError(
+            f"{what} must lie in 0..{classes - 1}. Got {labels[wrong[0]]} at position {wrong[0]}."
+        )
