@@ -10,10 +10,13 @@ from typing import Any, NoReturn
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file under a temporary name and rename it once it is on the disk."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    """Write JSON text under a temporary name and rename it once it is on the disk."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        # What UTF-8 cannot hold, as in names of files that are not UTF-8, becomes JSON's escapes.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -28,7 +31,7 @@ def write_atomically(path: Path, text: str) -> None:
 def parse_json(path: Path) -> Any:
     """Read a JSON file, with one sentence that names it where it cannot be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse)
     except RecursionError:
         raise ValueError(f"{path}: the JSON is nested too deeply to be read.") from None
     except ValueError as error:  # also bad JSON, bad UTF-8 and numbers of too many digits

@@ -1,37 +1,66 @@
-"""Checking the levels and names of a hierarchy, with an error that says which entry is wrong."""
+"""Checking the parts of a hierarchy, with an error that says which entry is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from itertools import pairwise
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
-from ._arrays import IntArray, to_integers
+from ._arrays import IntArray, is_tensor, to_integers
+
+FORMAT = "coarse2fine-hierarchy"
+VERSION = 1
+
+# A file without levels says how many classes there are by a mere number.
+_MOST_BARE_CLASSES = 10_000_000
+
+Parts = tuple[list[IntArray], Any, Any]
 
 
-def frozen(level: IntArray) -> IntArray:
-    """Return a read-only copy."""
-    level = np.array(level, np.int64)
-    level.setflags(write=False)
-    return level
+def frozen(level: Any, index: int) -> IntArray:
+    """Return a copy of a level over bytes, which numpy never lets anyone write to."""
+    array = to_integers(level, f"levels[{index}]")
+    return np.frombuffer(array.tobytes(), np.int64).reshape(array.shape)
 
 
 def to_level(level: Any, what: str) -> IntArray:
     """Return an array class → cluster from one, or from a list of clusters."""
-    if isinstance(level, (list, tuple)) and level and not np.isscalar(level[0]):
-        clusters = [to_integers(list(cluster), what) for cluster in level]
-        members = np.concatenate(clusters)
-        if not np.array_equal(np.sort(members), np.arange(len(members))):
-            raise ValueError(
-                f"the clusters of {what} must hold each of the classes "
-                f"0..{len(members) - 1} once. Got {_odd_one(members)}."
-            )
-        owner = np.empty(len(members), np.int64)
-        owner[members] = np.repeat(np.arange(len(clusters)), [len(c) for c in clusters])
-        return owner
-    return to_integers(level, what)
+    if isinstance(level, list | tuple) and any(map(_is_cluster, level)):
+        return _from_clusters(level, what)
+    array = to_integers(level, what)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{what} must be an array class → cluster, or a list of clusters, which are lists "
+            f"of classes. Got {f'shape {array.shape}' if array.ndim else short(level)}."
+        )
+    return array
+
+
+def _is_cluster(value: Any) -> bool:
+    return isinstance(value, list | tuple | Set | range) or getattr(value, "ndim", 0) > 0
+
+
+def _from_clusters(clusters: Any, what: str) -> IntArray:
+    for index, cluster in enumerate(clusters):
+        if not _is_cluster(cluster):
+            raise TypeError(f"{what}[{index}] must be a list of classes. Got {short(cluster)}.")
+        if not len(cluster):
+            raise ValueError(f"{what}[{index}] is an empty cluster; leave it out.")
+    parts = [to_integers(list(c), f"{what}[{index}]") for index, c in enumerate(clusters)]
+    members = np.concatenate(parts)
+    if not np.array_equal(np.sort(members), np.arange(len(members))):
+        raise ValueError(
+            f"the clusters of {what} must hold each of the classes 0..{len(members) - 1} once. "
+            f"Got {_odd_one(members)}."
+        )
+    if len(parts) == len(members):  # the classes themselves, in whatever order
+        return np.arange(len(members))
+    owner = np.empty(len(members), np.int64)
+    owner[members] = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    return owner
 
 
 def _odd_one(members: IntArray) -> str:
@@ -44,7 +73,9 @@ def _odd_one(members: IntArray) -> str:
 
 def check_levels(levels: tuple[IntArray, ...]) -> None:
     """Refuse levels that are not nested partitions, coarsest first, of the same classes."""
-    classes = len(levels[-1])
+    if not levels:
+        raise ValueError("levels must hold at least one level. Got none.")
+    classes = levels[-1].size
     if classes < 2:
         raise ValueError(f"a hierarchy needs at least two classes. Got {classes}.")
     for index, level in enumerate(levels):
@@ -54,14 +85,22 @@ def check_levels(levels: tuple[IntArray, ...]) -> None:
                 f"shape {level.shape}."
             )
         _check_ids(level, index)
-    if not np.array_equal(levels[-1], np.arange(classes)):
-        raise ValueError("the last level must be the classes themselves, 0..K-1 in order.")
+    _check_ends(levels)
+    for index, (coarse, fine) in enumerate(pairwise(levels)):
+        _check_nested(coarse, fine, index)
+
+
+def _check_ends(levels: tuple[IntArray, ...]) -> None:
+    wrong = np.flatnonzero(levels[-1] != np.arange(len(levels[-1])))
+    if len(wrong):
+        raise ValueError(
+            f"the last level must be the classes themselves, 0..{len(levels[-1]) - 1} in order. "
+            f"Got {levels[-1][wrong[0]]} for class {wrong[0]}."
+        )
     if len(levels) > 1 and not levels[0].any():
         raise ValueError(
             "levels[0] puts all classes into one cluster, which teaches nothing; leave it out."
         )
-    for index, (coarse, fine) in enumerate(pairwise(levels)):
-        _check_nested(coarse, fine, index)
 
 
 def _check_ids(level: IntArray, index: int) -> None:
@@ -102,25 +141,88 @@ def _check_nested(coarse: IntArray, fine: IntArray, index: int) -> None:
 
 def check_names(names: Any, count: int, what: str) -> tuple[str, ...]:
     """Return `names` as a tuple of `count` strings."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise TypeError(f"{what} must be a sequence of {count} strings. Got {names!r:.80}.")
+    if isinstance(names, str | Mapping | Set) or not isinstance(names, Iterable):
+        raise TypeError(f"{what} must be a sequence of {count} strings. Got {short(names)}.")
     checked = tuple(names)
     for index, name in enumerate(checked):
         if not isinstance(name, str):
-            raise TypeError(f"{what}[{index}] must be a string. Got {name!r:.80}.")
+            raise TypeError(f"{what}[{index}] must be a string. Got {short(name)}.")
     if len(checked) != count:
         raise ValueError(f"{what} must hold {count} names. Got {len(checked)}.")
-    return checked
+    return tuple(map(str, checked))  # numpy's strings become plain ones
 
 
-def read_level(level: Any, classes: int, index: int) -> IntArray:
-    """Return a level that came from a file, where anything may stand."""
+def check_cluster_names(groups: Any, counts: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the clusters of each level above the classes."""
+    if isinstance(groups, str | Mapping | Set) or not isinstance(groups, Iterable):
+        raise TypeError(f"cluster_names must be a sequence for each level. Got {short(groups)}.")
+    groups = tuple(groups)
+    if len(groups) != len(counts) - 1:
+        raise ValueError(
+            f"cluster_names must name the clusters of the {len(counts) - 1} levels above the "
+            f"classes. Got names for {len(groups)} levels."
+        )
+    return tuple(
+        check_names(group, count, f"cluster_names[{index}]")
+        for index, (group, count) in enumerate(zip(groups, counts[:-1], strict=True))
+    )
+
+
+def check_labels(labels: Any, classes: int) -> Any:
+    """Return labels as int64, a tensor as a tensor, or say which is not one of the classes."""
+    if is_tensor(labels):
+        if labels.is_floating_point() or labels.is_complex() or str(labels.dtype) == "torch.bool":
+            raise TypeError(f"labels must hold integers. Got dtype {labels.dtype}.")
+        labels = labels.long()
+    else:
+        labels = to_integers(labels, "labels")
+    wrong = (labels < 0) | (labels >= classes)
+    if wrong.any():
+        first = int(wrong.reshape(-1).nonzero()[0].reshape(-1)[0])
+        raise ValueError(
+            f"labels must lie in 0..{classes - 1}. Got {int(labels.reshape(-1)[first])} at "
+            f"position {first}."
+        )
+    return labels
+
+
+def check_whole(value: Any, what: str) -> int:
+    """Return `value` as an int, refusing whatever is not a whole number."""
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be an integer. Got {short(value)}.")
+    return int(value)
+
+
+def read_parts(content: Any) -> Parts:
+    """Return the levels and names in what came from a file, where anything may stand."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f'not a hierarchy: it must be an object with "format": "{FORMAT}".')
+    version, count, levels = (content.get(key) for key in ("version", "num_classes", "levels"))
+    if type(version) is not int or version != VERSION:
+        raise ValueError(
+            f"version {short(version)} of the format is not known; this release reads version "
+            f"{VERSION}. Update coarse2fine or make the file anew."
+        )
+    if type(count) is not int or count < 2:
+        raise ValueError(f'"num_classes" must be a whole number from 2. Got {short(count)}.')
+    if not isinstance(levels, list):
+        raise ValueError(f'"levels" must be a list of levels. Got {short(levels)}.')
+    if not levels and count > _MOST_BARE_CLASSES:
+        raise ValueError(f'"num_classes" is {short(count)}, which no level bears out.')
+    arrays = [_read_level(level, count, index) for index, level in enumerate(levels)]
+    return [*arrays, np.arange(count)], content.get("class_names"), content.get("cluster_names")
+
+
+def _read_level(level: Any, classes: int, index: int) -> IntArray:
     if not isinstance(level, list) or len(level) != classes:
-        raise ValueError(f'"levels"[{index}] must be a list of {classes} clusters.')
+        raise ValueError(
+            f'"levels"[{index}] must be a list of {short(classes)} clusters. Got '
+            f"{f'{len(level)} of them' if isinstance(level, list) else short(level)}."
+        )
     for at, cluster in enumerate(level):
         if type(cluster) is not int or not 0 <= cluster < classes:
             raise ValueError(
                 f'"levels"[{index}][{at}] must be a whole number in 0..{classes - 1}. Got '
-                f"{cluster!r:.80}."
+                f"{short(cluster)}."
             )
     return np.array(level, np.int64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ._arrays import IntArray
+
+# Lines keep room for this much text, however deep they are indented.
+_LEAST_TEXT = 20
 
 
 def render(
@@ -24,10 +26,8 @@ def render(
     is built as is shown.
     """
     counts = [int(level.max()) + 1 for level in levels]
-    title = f"{counts[-1]} classes: {' → '.join(map(str, counts))}"
-    tree = _Tree(levels, class_names, cluster_names)
-    lines = [title]
-    for line in tree.lines(np.arange(counts[-1]), 0, "", width):
+    lines = [_cut(f"{counts[-1]} classes: {' → '.join(map(str, counts))}", width, " → ")]
+    for line in _Tree(levels, class_names, cluster_names, width).lines():
         if len(lines) > max_lines:
             lines.append(f"… cut after {max_lines} lines; to_text(max_lines=...) shows more")
             break
@@ -41,29 +41,40 @@ class _Tree:
         levels: Sequence[IntArray],
         class_names: Sequence[str] | None,
         cluster_names: Sequence[Sequence[str]] | None,
+        width: int,
     ) -> None:
         self.levels = levels
         self.class_names = class_names
         self.cluster_names = cluster_names
+        self.width = width
 
-    def lines(self, classes: IntArray, level: int, indent: str, width: int) -> Iterator[str]:
-        """Yield the lines below a cluster, given by its classes, from `level` downwards."""
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each cluster, parents before their children."""
+        lowest = len(self.levels) - 1
+        # For the clusters on the path to the current line: what is left to show below them.
+        path = [self._children(np.arange(len(self.levels[-1])), 0, "")]
+        while path:
+            child = next(path[-1], None)
+            if child is None:
+                path.pop()
+                continue
+            group, level, indent, is_last = child
+            below = level + 1
+            while below < lowest and len(self._split(group, below)) == 1:
+                below += 1
+            room = max(_LEAST_TEXT, self.width - len(indent) - 4)
+            branch, trunk = ("└── ", "    ") if is_last else ("├── ", "│   ")
+            yield indent + branch + _cut(self._label(group, level, below, room), room, ", ")
+            path.append(self._children(group, below, indent + trunk))
+
+    def _children(
+        self, classes: IntArray, level: int, indent: str
+    ) -> Iterator[tuple[IntArray, int, str, bool]]:
         if level == len(self.levels) - 1:
             return
         groups = self._split(classes, level)
-        for number, group in enumerate(groups):
-            last = number == len(groups) - 1
-            below = level + 1
-            while below < len(self.levels) - 1 and len(self._split(group, below)) == 1:
-                below += 1
-            text = self._label(group, below)
-            branch, trunk = ("└── ", "    ") if last else ("├── ", "│   ")
-            yield (
-                indent
-                + branch
-                + textwrap.shorten(text, max(20, width - len(indent) - 4), placeholder=" …")
-            )
-            yield from self.lines(group, below, indent + trunk, width)
+        for number, group in enumerate(groups, start=1):
+            yield group, level, indent, number == len(groups)
 
     def _split(self, classes: IntArray, level: int) -> list[IntArray]:
         owner = self.levels[level][classes]
@@ -71,19 +82,34 @@ class _Tree:
         cuts = np.flatnonzero(np.diff(owner[order])) + 1
         return np.split(classes[order], cuts)
 
-    def _label(self, classes: IntArray, below: int) -> str:
-        is_lowest = below == len(self.levels) - 1
-        names = ", ".join(self._class_name(c) for c in classes[:200].tolist()) if is_lowest else ""
+    def _label(self, classes: IntArray, level: int, below: int, room: int) -> str:
+        """Name a cluster that is whole from `level` to above `below`."""
+        titles = self._titles(int(classes[0]), level, below)
+        if below < len(self.levels) - 1:
+            size = f"{len(classes)} classes"
+            return f"{' > '.join(titles)} ({size})" if titles else size
+        # With their commas, more names than this do not fit.
+        names = [self._class_name(index) for index in classes[: room // 2 + 2].tolist()]
+        if titles[-1:] == names:  # a class that is a cluster by itself
+            titles = titles[:-1]
+        return f"{' > '.join(titles)}{': ' if titles else ''}{', '.join(names)}"
+
+    def _titles(self, member: int, level: int, below: int) -> list[str]:
         if self.cluster_names is None:
-            return names if is_lowest else f"{len(classes)} classes"
-        # The lowest level at which these classes are one cluster names them best.
-        name = _printable(self.cluster_names[below - 1][self.levels[below - 1][classes[0]]])
-        if is_lowest:
-            return names if names == name else f"{name}: {names}"
-        return f"{name} ({len(classes)} classes)"
+            return []
+        names = [self.cluster_names[at][self.levels[at][member]] for at in range(level, below)]
+        return [_printable(name) for name in dict.fromkeys(names) if name]
 
     def _class_name(self, index: int) -> str:
         return str(index) if self.class_names is None else _printable(self.class_names[index])
+
+
+def _cut(text: str, width: int, separator: str) -> str:
+    """Shorten a text, between two of its parts if it has several, else within the one."""
+    if len(text) <= width:
+        return text
+    end = text.rfind(separator, 0, max(width - 1, 0))
+    return f"{text[:end]}{separator}…" if end > 0 else f"{text[: max(width - 1, 0)]}…"
 
 
 def _printable(name: str) -> str:

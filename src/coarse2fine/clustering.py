@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ._affinity.matrix import cluster_matrix
-from ._affinity.rounds import Tree, number, to_distances
+from ._affinity.rounds import Tree, first_items, number, to_distances
 from ._affinity.tiles import lengths, unit
 from ._affinity.vectors import cluster_means, cluster_tiles
 from ._arrays import Array, IntArray, check_finite, to_floats
@@ -67,7 +67,7 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
     """
     _check_linkage(linkage)
     matrix = check_distances(distances).copy()
-    return _assemble(cluster_matrix(matrix, linkage, hashed=True))
+    return _assemble(cluster_matrix(matrix, linkage, hashed=True), linkage)
 
 
 def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clustering:
@@ -88,11 +88,13 @@ def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clusteri
     rows = check_embeddings(embeddings)
     if len(rows) <= KEEP_CLASSES:
         vectors = unit(rows)
-        matrix = to_distances(vectors @ vectors.T)
-        return _assemble(cluster_matrix(matrix, linkage, hashed=False))
-    if linkage == "average":
-        return _assemble(cluster_means(rows))
-    return _assemble(cluster_tiles(rows, linkage))
+        tree = cluster_matrix(to_distances(vectors @ vectors.T), linkage, hashed=False)
+    elif linkage == "average":
+        tree = cluster_means(rows)
+    else:
+        tree = cluster_tiles(rows, linkage)
+    # Rounding can put a distance a little below 0 or above 2.
+    return _assemble(tree._replace(heights=tree.heights.clip(0, 2)), linkage)
 
 
 def check_distances(distances: Any) -> Array:
@@ -147,10 +149,20 @@ def _check_linkage(linkage: str) -> None:
         raise ValueError(f"linkage {linkage!r} is not supported. Must be one of {valid}.")
 
 
-def _assemble(tree: Tree) -> Clustering:
-    pairs = np.sort(tree.pairs, axis=1)
+def _assemble(tree: Tree, linkage: str) -> Clustering:
+    pairs = tree.pairs if linkage == "single" else _first_classes(tree)
+    pairs = np.sort(pairs, axis=1)
     order = np.lexsort((pairs[:, 1], pairs[:, 0], tree.rounds))
     count = len(pairs) + 1
     coarse = [number(part) for part in reversed(tree.partitions) if 0 < part.max() < count - 1]
     levels = (*coarse, np.arange(count))
     return Clustering(levels, pairs[order], tree.heights[order], tree.rounds[order])
+
+
+def _first_classes(tree: Tree) -> IntArray:
+    """Return for each edge the first class of each of the two clusters that it joins."""
+    pairs = tree.pairs.copy()
+    for round_, before in enumerate(tree.partitions[:-1], start=1):
+        here = tree.rounds == round_
+        pairs[here] = first_items(before)[before[pairs[here]]]
+    return pairs

@@ -102,7 +102,8 @@ def coarse_cross_entropy(
             the shape of `input`.
         clusters: The level: the cluster of each class, an array of length K.
         weight: A weight for each class. Defaults to None.
-        ignore_index: The target index that does not count. Defaults to -100.
+        ignore_index: The target index that does not count; of no use with probabilities.
+            Defaults to -100.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``. Defaults to ``"mean"``.
         label_smoothing: The share of the target that is spread evenly over the classes.
             Defaults to 0.0.
@@ -163,7 +164,8 @@ def level_cross_entropy(
     Without a `partition` all classes are looked at: more work, but nothing in it depends on
     the level's values, as torch.compile wants it.
     """
-    _check(input, target, clusters, weight, reduction, label_smoothing)
+    _check(input, target, clusters, weight)
+    _check_options(target, ignore_index, reduction, label_smoothing)
     if input.dtype in (torch.float16, torch.bfloat16):
         input = input.float()
     if target.is_floating_point():
@@ -338,8 +340,6 @@ def _check(
     target: Tensor,
     clusters: Tensor,
     weight: Tensor | None,
-    reduction: str,
-    label_smoothing: float,
 ) -> None:
     classes = len(clusters)
     dimension = min(1, input.dim() - 1)
@@ -358,12 +358,22 @@ def _check(
         )
     if weight is not None and weight.shape != (classes,):
         raise ValueError(f"weight must have shape ({classes},). Got {tuple(weight.shape)}.")
+
+
+def _check_options(
+    target: Tensor, ignore_index: int, reduction: str, label_smoothing: float
+) -> None:
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(
             f"reduction {reduction!r} is not supported. Must be one of 'mean', 'sum', 'none'."
         )
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must be between 0 and 1. Got {label_smoothing}.")
+    if target.is_floating_point() and ignore_index >= 0:
+        raise ValueError(
+            f"ignore_index={ignore_index} means nothing for a target of class probabilities; "
+            f"give such a row a target of zeros instead."
+        )
 
 
 def _target_error(target: Tensor, classes: int, ignore_index: int) -> ValueError:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeGuard
 
 from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils import parametrizations, parametrize
+from torch.nn.utils.weight_norm import WeightNorm
 
 # What libraries call the final layer, or the part of the model that holds it.
 NAMES = ("fc", "classifier", "head", "heads", "score", "linear", "logits", "output", "out")
+_PREFIXES = ("head", "heads", "classifier")  # of several heads: head_coarse, head_fine
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "module")  # torch.compile, FSDP, DDP
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_SHARDED = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
+Layer: TypeAlias = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
-def find_head(model: nn.Module, name: str | None = None) -> tuple[str, nn.Module]:
+def find_head(model: nn.Module, name: str | None = None) -> tuple[str, Layer]:
     """Return the name and the module of the layer that makes a classifier's logits.
 
     That is, in this order: the layer of the given name; what timm's ``get_classifier()``
-    says; the last linear layer in the one attribute called like a head (`NAMES`, or
-    ending in one of them); the last linear layer of all. A 1×1 convolution counts as a
+    says; the last linear layer in the one attribute called like a head (one of `NAMES`,
+    else ending in one of them); the last linear layer of all. A 1×1 convolution counts as a
     linear layer. torch.compile, DataParallel, DDP and FSDP are looked through.
 
     Args:
@@ -32,47 +37,48 @@ def find_head(model: nn.Module, name: str | None = None) -> tuple[str, nn.Module
         >>> find_head(nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 3)))
         ('2', Linear(in_features=4, out_features=3, bias=True))
     """
-    model = unwrap(model)
-    modules = dict(model.named_modules())
-    if name is not None:
-        if name not in modules:
-            raise ValueError(f"the model has no layer {name!r}. {_known(model)}")
-        candidates = [name]
-    else:
-        candidates = _candidates(model)
-    heads = {found: _last_linear(modules[found], found) for found in candidates}
-    named = {found: head for found, head in heads.items() if head is not None}
-    layers = list(dict.fromkeys(head for head in named.values()))
-    if len(layers) == 1:
-        return layers[0], modules[layers[0]]
-    if not layers:
-        raise ValueError(
-            f"the model has no final linear layer or 1×1 convolution"
-            f"{'' if name is None else f' in {name!r}'}. {_known(model)}"
-        )
-    listed = ", ".join(f"{layer!r} ({_shape(modules[layer])})" for layer in layers)
-    raise ValueError(f"the final layer could be any of {listed}; say which: head={layers[0]!r}.")
+    inside = unwrap(model)
+    modules = dict(model.named_modules(remove_duplicate=False))
+    modules |= dict(inside.named_modules(remove_duplicate=False))
+    _check_sizes_known(modules)
+    if name is not None and name not in modules:
+        raise _not_found(f"the model has no layer {name!r}", inside)
+    found = _candidates(modules[name or ""], name or "")
+    # A layer under several names goes by the first of them.
+    layers = {id(modules[path]): path for path in reversed(found)}
+    path, *others = reversed(layers.values()) if layers else [""]
+    layer = modules[path]
+    if others:
+        raise _ambiguous({path: modules[path] for path in (path, *others)})
+    if not _is_linear(layer):
+        where = f"{path!r} ({type(layer).__name__})" if path else "the model"
+        raise _not_found(f"{where} has no final linear layer or 1×1 convolution", inside)
+    return path, layer
 
 
 def class_vectors(model: nn.Module, head: str | None = None) -> Tensor:
     """Return the class embeddings of a classifier: its final layer's weight, a row a class.
 
+    A weight that FSDP shards is gathered, so every process must call this.
+
     Args:
         model: The classifier.
         head: The name of its final layer. Defaults to None: found by `find_head`.
     """
-    layer = find_head(model, head)[1]
-    for hook in layer._forward_pre_hooks.values():
-        # The older torch.nn.utils.weight_norm brings the weight up to date in a hook.
-        if hasattr(hook, "compute_weight") and hasattr(hook, "name"):
-            return _rows(hook.compute_weight(layer))
-    weight = layer.weight
-    if not isinstance(weight, Tensor):
-        raise TypeError(f"the final layer's weight must be a tensor. Got {type(weight).__name__}.")
-    return _rows(weight)
+    name, layer = find_head(model, head)
+    weight = _weight(layer).detach()
+    if hasattr(weight, "full_tensor"):
+        weight = weight.full_tensor()
+    inputs, classes = _widths(layer)
+    if weight.shape[:2] != (classes, inputs):
+        raise ValueError(
+            f"the weight of the final layer {name!r} has the shape {tuple(weight.shape)}, not "
+            f"{classes} × {inputs}; gather it first if it is sharded or packed."
+        )
+    return weight.flatten(start_dim=1)
 
 
-def replace_head(model: nn.Module, num_classes: int, head: str | None = None) -> nn.Module:
+def replace_head(model: nn.Module, num_classes: int, head: str | None = None) -> Layer:
     """Put a fresh final layer for another number of classes in the model's place of it.
 
     The layer is of the same kind, on the same device, freshly initialised by torch's
@@ -90,18 +96,24 @@ def replace_head(model: nn.Module, num_classes: int, head: str | None = None) ->
     """
     if num_classes < 1:
         raise ValueError(f"num_classes must be at least 1. Got {num_classes}.")
-    if isinstance(model, nn.parallel.DistributedDataParallel):
-        raise ValueError(
-            "the model is wrapped in DDP, which would not see a new layer; replace first."
-        )
+    inside = unwrap(model)
+    for kind in {kind.__name__ for part in model.modules() for kind in type(part).__mro__}:
+        if kind in _SHARDED:
+            raise ValueError(
+                f"the model is wrapped by {kind}, which would not see a new final layer; "
+                f"replace the layer first, then wrap the model."
+            )
     name, old = find_head(model, head)
-    if not name:
+    if old is inside:
         raise ValueError(
-            "the model is itself the layer, so it cannot be replaced within; make a new one."
+            f"the model is itself the final layer ({_shape(old)}), so there is nothing to "
+            f"replace it in; make a new layer, or put it in an nn.Sequential."
         )
-    new = _fresh(old, num_classes)
-    parent, _, attribute = name.rpartition(".")
-    setattr(unwrap(model).get_submodule(parent), attribute, new)
+    new = _fresh(old, num_classes, name)
+    for path, module in list(inside.named_modules(remove_duplicate=False)):
+        if module is old:
+            parent, _, attribute = path.rpartition(".")
+            setattr(inside.get_submodule(parent), attribute, new)
     return new
 
 
@@ -109,109 +121,30 @@ def unwrap(model: nn.Module) -> nn.Module:
     """Return the model within torch.compile, DataParallel, DDP or FSDP."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__}.")
-    while True:
-        children = dict(model.named_children())
-        inside = next((children[name] for name in _WRAPPERS if children.keys() == {name}), None)
-        if inside is None:
-            return model
+    while len(model._modules) == 1:
+        ((name, inside),) = model._modules.items()
+        if name not in _WRAPPERS or inside is None:
+            break
         model = inside
+    return model
 
 
-def _candidates(model: nn.Module) -> list[str]:
-    """Return the names of the modules in which the final layer may lie."""
+def _candidates(model: nn.Module, path: str) -> list[str]:
+    """Return the names of the layers in `model`, itself called `path`, that may be final."""
+    if _is_linear(model) or not _linears(model):
+        return [path]
     if callable(getattr(model, "get_classifier", None)):
-        said = model.get_classifier()  # type: ignore[operator]
-        layers = said if isinstance(said, tuple | list) else [said]
-        names = {id(module): name for name, module in model.named_modules()}
-        return [names[id(layer)] for layer in layers if id(layer) in names]
-    children = {
-        name: child
-        for name, child in model.named_children()
-        if _is_head_name(name) and _last_linear(child, name) is not None
-    }
-    if children:
-        return list(children)
-    everything = [name for name, module in model.named_modules() if _is_linear(module)]
-    if not everything:
-        return []
-    last = everything[-1]
-    return [*_rivals(model, last, everything), last]
+        return _told(model, path)
+    start = f"{path}." if path else ""
+    parts = {start + name: part for name, part in model._modules.items() if part is not None}
+    chosen = _chosen(parts, in_order=isinstance(model, nn.Sequential))
+    finals = [name for part in chosen for name in _candidates(parts[part], part)]
+    return finals
 
 
-def _is_head_name(name: str) -> bool:
-    return name.lower().split("_")[-1] in NAMES or name.lower() in NAMES
-
-
-def _rivals(model: nn.Module, last: str, names: list[str]) -> Iterator[str]:
-    """Yield siblings of the last layer that read what it reads and that nothing reads."""
-    modules = dict(model.named_modules())
-    parent = last.rpartition(".")[0]
-    if isinstance(modules[parent], nn.Sequential):
-        return
-    inputs = {_in_features(modules[name]) for name in names}
-    for name in names[:-1]:
-        layer = modules[name]
-        is_sibling = name.rpartition(".")[0] == parent
-        reads_the_same = _in_features(layer) == _in_features(modules[last])
-        if is_sibling and reads_the_same and _out_features(layer) not in inputs:
-            yield name
-
-
-def _last_linear(module: nn.Module, name: str) -> str | None:
-    found = None
-    for path, child in module.named_modules(prefix=name):
-        if _is_linear(child):
-            found = path
-    return found
-
-
-def _is_linear(module: nn.Module) -> bool:
-    if isinstance(module, _CONVOLUTIONS):
-        return set(module.kernel_size) == {1} and module.groups == 1
-    return isinstance(module, nn.Linear)
-
-
-def _in_features(layer: nn.Module) -> int:
-    return int(layer.in_channels if isinstance(layer, _CONVOLUTIONS) else layer.in_features)  # type: ignore[arg-type]
-
-
-def _out_features(layer: nn.Module) -> int:
-    return int(layer.out_channels if isinstance(layer, _CONVOLUTIONS) else layer.out_features)  # type: ignore[arg-type]
-
-
-def _shape(layer: nn.Module) -> str:
-    return f"{type(layer).__name__} {_in_features(layer)} → {_out_features(layer)}"
-
-
-def _known(model: nn.Module) -> str:
-    names = [name for name, module in model.named_modules() if _is_linear(module)]
-    shown = ", ".join(map(repr, names[-5:])) if names else "none"
-    return f"Its last linear layers: {shown}. Name the final one by head=..."
-
-
-def _rows(weight: Tensor) -> Tensor:
-    return weight.detach().flatten(start_dim=1)
-
-
-def _fresh(old: nn.Module, num_classes: int) -> nn.Module:
-    weight = old.weight
-    if not isinstance(weight, Tensor):
-        raise TypeError(f"the final layer's weight must be a tensor. Got {type(weight).__name__}.")
-    common = {"bias": old.bias is not None, "device": weight.device, "dtype": weight.dtype}
-    if isinstance(old, _CONVOLUTIONS):
-        kind = next(kind for kind in _CONVOLUTIONS if isinstance(old, kind))
-        new: nn.Module = kind(_in_features(old), num_classes, kernel_size=1, **common)  # type: ignore[arg-type]
-    else:
-        new = nn.Linear(_in_features(old), num_classes, **common)  # type: ignore[arg-type]
-    has_new_style = parametrize.is_parametrized(old, "weight")
-    has_old_style = any(hasattr(h, "compute_weight") for h in old._forward_pre_hooks.values())
-    if has_new_style:
-        kinds = [type(p).__name__ for p in old.parametrizations["weight"]]  # type: ignore[index]
-        if kinds != ["_WeightNorm"]:
-            raise ValueError(
-                f"the final layer's weight is parametrised by {', '.join(kinds)}, which cannot "
-                f"be set up for another size; remove it first."
-            )
-    if has_new_style or has_old_style:
-        parametrizations.weight_norm(new)
-    return new.train(old.training)
+def _told(model: Any, path: str) -> list[str]:
+    """Return the names of the layers that timm's ``get_classifier()`` gives."""
+    told = model.get_classifier()
+    names = {id(module): name for name, module in model.named_modules(prefix=path)}
+    known = [part for part in (told if isinstance(told, tuple | list) else [told])]
+    return [name for part in known if id(part) in names for name in _candidates(part, names[id(part)])]

@@ -12,17 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _tree
-from ._arrays import IntArray, is_tensor, to_integers
+from ._arrays import IntArray, is_tensor
 from ._files import parse_json, write_atomically
-from ._levels import check_levels, check_names, frozen, read_level, to_level
+from ._levels import (
+    FORMAT,
+    VERSION,
+    check_cluster_names,
+    check_labels,
+    check_levels,
+    check_names,
+    check_whole,
+    frozen,
+    read_parts,
+    to_level,
+)
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
 
 if TYPE_CHECKING:
     from torch import nn
 
-FORMAT = "coarse2fine-hierarchy"
-VERSION = 1
+CONFUSION_METRICS = ("confusion", "confusion_distance")
 
 
 class Hierarchy:
@@ -61,21 +71,11 @@ class Hierarchy:
         class_names: Sequence[str] | None = None,
         cluster_names: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        levels = tuple(frozen(level) for level in levels)
+        levels = tuple(frozen(level, index) for index, level in enumerate(levels))
         check_levels(levels)
-        counts = [int(level.max()) + 1 for level in levels]
+        counts = tuple(int(level.max()) + 1 for level in levels)
         names = None if class_names is None else check_names(class_names, counts[-1], "class_names")
-        groups = None
-        if cluster_names is not None:
-            if len(cluster_names) != len(levels) - 1:
-                raise ValueError(
-                    f"cluster_names must name the clusters of the {len(levels) - 1} levels "
-                    f"above the classes. Got names for {len(cluster_names)} levels."
-                )
-            groups = tuple(
-                check_names(group, count, f"cluster_names[{index}]")
-                for index, (group, count) in enumerate(zip(cluster_names, counts, strict=False))
-            )
+        groups = None if cluster_names is None else check_cluster_names(cluster_names, counts)
         set_once = super().__setattr__
         set_once("levels", levels)
         set_once("class_names", names)
@@ -120,7 +120,7 @@ class Hierarchy:
         vectors = class_vectors(model, head)
         if isinstance(metric, str) and metric == "embedding":
             return cls.from_embeddings(vectors, linkage=linkage, class_names=class_names)
-        uses_confusion = isinstance(metric, str) and metric.startswith("confusion")
+        uses_confusion = isinstance(metric, str) and metric in CONFUSION_METRICS
         if uses_confusion and confusion is None:
             raise ValueError(
                 f"metric {metric!r} needs confusion=: a K×K confusion matrix on validation "
@@ -174,6 +174,8 @@ class Hierarchy:
             linkage: See `cluster_distances`. Defaults to ``"single"``.
             class_names: Defaults to None.
         """
+        if metric not in CONFUSION_METRICS:
+            raise ValueError(f"metric must be one of {CONFUSION_METRICS}. Got {metric!r}.")
         distances = class_distances(confusion, metric, num_classes=num_classes)
         return cls.from_distances(distances, linkage=linkage, class_names=class_names)
 
@@ -194,10 +196,10 @@ class Hierarchy:
             cluster_names: Names of the clusters of each level above the classes. Defaults
                 to None.
         """
+        if not isinstance(levels, Iterable):
+            raise TypeError(f"levels must be a list of levels, coarsest first. Got {levels!r}.")
         arrays = [to_level(level, f"levels[{index}]") for index, level in enumerate(levels)]
-        if not arrays:
-            raise ValueError("levels must hold at least one level. Got none.")
-        if len(np.unique(arrays[-1])) < len(arrays[-1]):
+        if arrays and len(np.unique(arrays[-1])) < len(arrays[-1]):
             arrays.append(np.arange(len(arrays[-1])))
         return cls(arrays, class_names, cluster_names)
 
@@ -226,7 +228,7 @@ class Hierarchy:
         """
         from .taxonomy import read_taxonomy
 
-        return cls(*read_taxonomy(taxonomy, class_names, tuple(columns)))
+        return cls(*read_taxonomy(taxonomy, class_names, columns))
 
     # ---------------------------------------------------------------------- what it tells
 
@@ -250,27 +252,23 @@ class Hierarchy:
     def coarsen(self, labels: Any, level: int) -> Any:
         """Replace class labels by their clusters at a level (Algorithm 1 of the paper).
 
-        A torch tensor gives a tensor on the same device; anything else a numpy array.
+        A torch tensor gives an int64 tensor on the same device; anything else a numpy array.
         """
         owner = self._level(level)
+        labels = check_labels(labels, self.num_classes)
         if is_tensor(labels):
             import torch
 
-            if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-                raise TypeError(f"labels must hold integers. Got dtype {labels.dtype}.")
-            self._check_labels(labels)
             # A copy, as torch has no read-only tensors.
-            return torch.from_numpy(owner.copy()).to(labels.device)[labels.long()]
-        labels = to_integers(labels, "labels")
-        self._check_labels(labels)
+            return torch.from_numpy(owner.copy()).to(labels.device)[labels]
         return owner[labels]
 
     def keep_levels(self, levels: Iterable[int]) -> Hierarchy:
         """Return a hierarchy with only the given levels, and the finest."""
         depth = len(self.levels)
-        for level in (levels := list(levels)):
-            self._level(level)
-        kept = sorted({level % depth for level in levels} | {depth - 1})
+        if not isinstance(levels, Iterable):
+            raise TypeError(f"levels must be a list of levels to keep. Got {levels!r}.")
+        kept = sorted({self._index(level) for level in levels} | {depth - 1})
         groups = self.cluster_names
         return Hierarchy(
             [self.levels[level] for level in kept],
@@ -283,7 +281,7 @@ class Hierarchy:
 
         The coarsest and the finest stay; one level means the finest.
         """
-        if count < 1:
+        if check_whole(count, "count") < 1:
             raise ValueError(f"count must be at least 1. Got {count}.")
         depth = len(self.levels)
         if count >= depth:
@@ -316,23 +314,7 @@ class Hierarchy:
     @classmethod
     def from_dict(cls, content: Any) -> Hierarchy:
         """Return the hierarchy that `to_dict` gave, checking every part of it."""
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f'not a hierarchy: it must be an object with "format": "{FORMAT}".')
-        if content.get("version") != VERSION:
-            raise ValueError(
-                f"version {content.get('version')!r} of the format is not known; this "
-                f"release reads version {VERSION}. Update coarse2fine or make the file anew."
-            )
-        count = content.get("num_classes")
-        levels = content.get("levels")
-        if not isinstance(count, int) or isinstance(count, bool) or count < 2:
-            raise ValueError(f'"num_classes" must be a whole number from 2. Got {count!r:.80}.')
-        if not isinstance(levels, list):
-            raise ValueError('"levels" must be a list of levels.')
-        arrays = [read_level(level, count, index) for index, level in enumerate(levels)]
-        return cls(
-            [*arrays, np.arange(count)], content.get("class_names"), content.get("cluster_names")
-        )
+        return cls(*read_parts(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the hierarchy as JSON; an existing file is replaced whole or not at all."""
@@ -364,6 +346,12 @@ class Hierarchy:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Hierarchy is immutable; cannot delete {name!r}.")
 
+    def __copy__(self) -> Hierarchy:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Hierarchy:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Hierarchy, (self.levels, self.class_names, self.cluster_names)
 
@@ -372,16 +360,14 @@ class Hierarchy:
         return levels, self.class_names, self.cluster_names
 
     def _level(self, level: int) -> IntArray:
-        depth = len(self.levels)
-        if not -depth <= level < depth:
-            raise ValueError(f"level must lie in 0..{depth - 1}, or be -1. Got {level}.")
-        return self.levels[level]
+        return self.levels[self._index(level)]
 
-    def _check_labels(self, labels: Any) -> None:
-        wrong = (labels < 0) | (labels >= self.num_classes)
-        if wrong.any():
-            first = int(wrong.reshape(-1).nonzero()[0].reshape(-1)[0])
+    def _index(self, level: int) -> int:
+        depth = len(self.levels)
+        index = check_whole(level, "level")
+        if not -depth <= index < depth:
             raise ValueError(
-                f"labels must lie in 0..{self.num_classes - 1}. Got "
-                f"{int(labels.reshape(-1)[first])} at position {first}."
+                f"level must lie in 0..{depth - 1}, or count from the end, -{depth}..-1. Got "
+                f"{index}."
             )
+        return index % depth

@@ -4,160 +4,220 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
-from ._arrays import IntArray, to_numpy
+from ._arrays import IntArray
 from ._files import parse_json
+from ._levels import check_names
 
 Parts = tuple[list[IntArray], list[str], list[list[str]]]
 # A class: the names from the root's child down to the class itself.
 Branch = tuple[str, ...]
 
+MOST_LEVELS = 100
+
 
 def read_taxonomy(
-    taxonomy: Any, class_names: Sequence[str] | None, columns: tuple[str, ...]
+    taxonomy: Any, class_names: Sequence[str] | None, columns: Sequence[str]
 ) -> Parts:
     """Return the levels, class names and cluster names of `Hierarchy.from_taxonomy`."""
-    if isinstance(taxonomy, str | os.PathLike):
-        path = Path(taxonomy)
-        branches = _read_csv(path, columns) if path.suffix.lower() == ".csv" else _read_json(path)
-        where = f"{path}: "
-    else:
-        where = ""
-        is_table = all(_has_column(taxonomy, column) for column in columns)
-        if is_table:
-            branches = _from_columns([_column(taxonomy, column) for column in columns], columns)
-        elif isinstance(taxonomy, Mapping):
-            branches = list(_walk(taxonomy, ()))
-        else:
-            raise TypeError(
-                f"taxonomy must be a nested dict, a table with the columns {columns}, or a "
-                f"path to JSON or CSV. Got {type(taxonomy).__name__}."
-            )
+    if isinstance(columns, str) or len(columns) < 2:
+        raise ValueError(f"columns must name at least two columns, coarsest first. Got {columns}.")
+    columns = tuple(columns)
+    if not isinstance(taxonomy, str | os.PathLike):
+        return _to_levels(_in_order(_from_object(taxonomy, columns), class_names))
+    path = Path(taxonomy)
+    is_csv = path.suffix.lower() == ".csv"
+    content = None if is_csv else parse_json(path)
     try:
+        branches = _from_csv(path, columns) if is_csv else _from_object(content, columns)
         return _to_levels(_in_order(branches, class_names))
-    except ValueError as error:
-        raise ValueError(f"{where}{error}") from None
+    except (ValueError, TypeError, csv.Error) as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
-def _walk(node: Any, above: Branch) -> Iterator[Branch]:
+def _from_object(taxonomy: Any, columns: tuple[str, ...]) -> list[Branch]:
+    if _is_table(taxonomy, columns):
+        cells = [_cells(taxonomy[column]) for column in columns]
+        return _from_columns(cells, columns, range(len(cells[-1])))
+    if isinstance(taxonomy, Mapping):
+        return list(_walk(taxonomy, (), 0))
+    found = _column_names(taxonomy)
+    if found:
+        raise ValueError(
+            f"the table must have the columns {', '.join(columns)}; name others by columns=. Got "
+            f"{', '.join(map(str, found))}."
+        )
+    raise TypeError(
+        f"taxonomy must be a nested dict, a table with the columns {', '.join(columns)}, or a "
+        f"path to JSON or CSV. Got {type(taxonomy).__name__}."
+    )
+
+
+# ------------------------------------------------------------------------- nested groups
+
+
+def _walk(node: Any, above: Branch, depth: int) -> Iterator[Branch]:
     """Yield the branches of a nested dict; lists, and keys without children, are classes."""
+    if depth > MOST_LEVELS:
+        raise ValueError(f"the taxonomy is more than {MOST_LEVELS} levels deep.")
     if isinstance(node, Mapping):
         for name, below in node.items():
-            branch = (*above, str(name))
-            if len(branch) > 100:
-                raise ValueError("the taxonomy is more than 100 levels deep.")
+            branch = (*above, _name(name, above))
             if below is None or (isinstance(below, Mapping | list | tuple) and not below):
                 yield branch
             else:
-                yield from _walk(below, branch)
+                yield from _walk(below, branch, depth + 1)
     elif isinstance(node, list | tuple):
         for child in node:
-            yield from _walk(child, above)
-    elif isinstance(node, str | int) and not isinstance(node, bool):
-        yield (*above, str(node))
+            yield from _walk(child, above, depth + 1)
     else:
+        yield (*above, _name(node, above))
+
+
+def _name(value: Any, above: Branch) -> str:
+    if not _is_label(value):
+        place = " > ".join(above) or "the root"
         raise ValueError(
-            f"below {' > '.join(above) or 'the root'} a class must be a string. Got {node!r:.80}."
+            f"below {place} a group or class must be a string or an integer. Got {short(value)}."
         )
+    return str(value)
 
 
-def _read_json(path: Path) -> list[Branch]:
-    content = parse_json(path)
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: a taxonomy must be a JSON object of nested groups.")
-    try:
-        return list(_walk(content, ()))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
 
 
-def _read_csv(path: Path, columns: tuple[str, ...]) -> list[Branch]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not readable as CSV: {error}") from None
-    header = list(rows[0]) if rows else []
-    wanted = [names for names in (columns, ("parent", "child")) if set(names) <= set(header)]
-    if not wanted:
-        raise ValueError(
-            f"{path}: the first row must name the columns parent and child, or {', '.join(columns)}"
-            f". Got {', '.join(map(str, header)) or 'no rows'}."
-        )
-    for number, row in enumerate(rows, start=2):
-        if any(row[name] is None for name in wanted[0]):
-            raise ValueError(f"{path}: row {number} has too few columns.")
-    try:
-        if wanted[0] == columns:
-            cells = [[row[name].strip() for row in rows] for name in columns]
-            return _from_columns(cells, columns)
-        return _from_pairs([(row["parent"].strip(), row["child"].strip()) for row in rows])
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+# ---------------------------------------------------------------------------- CSV files
 
 
-def _from_pairs(pairs: list[tuple[str, str]]) -> list[Branch]:
-    """Turn parent-child pairs into branches; an empty parent stands for the root."""
+def _from_csv(path: Path, columns: tuple[str, ...]) -> list[Branch]:
+    header, rows, numbers = _read_csv(path)
+    for names in (columns, ("parent", "child")):
+        if set(names) <= set(header):
+            places = [header.index(name) for name in names]
+            cells = [[row[place] for row in rows] for place in places]
+            read = _from_columns if names == columns else _from_pairs
+            return read(cells, names, numbers)
+    raise ValueError(
+        f"the first row must name the columns parent and child, or {', '.join(columns)}. Got "
+        f"{', '.join(header) or 'an empty file'}."
+    )
+
+
+def _read_csv(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return the header, the rows and their line numbers, blank lines left out."""
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append([cell.strip() for cell in row])
+                numbers.append(reader.line_num)
+    if not rows:
+        return [], [], []
+    for row, number in zip(rows, numbers, strict=True):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"row {number} must have {len(rows[0])} cells, like the first. Got {len(row)}."
+            )
+    return rows[0], rows[1:], numbers[1:]
+
+
+def _from_pairs(
+    cells: Sequence[Sequence[str]], names: tuple[str, ...], rows: Sequence[int]
+) -> list[Branch]:
+    """Turn columns of parents and children into branches; the root's parent may be empty."""
     parent: dict[str, str] = {}
-    for above, child in pairs:
+    for above, child, row in zip(*cells, rows, strict=True):
+        if not child:
+            raise ValueError(f"row {row} has no {names[1]}.")
         if parent.setdefault(child, above) != above:
-            raise ValueError(f"{child!r} has two parents, {parent[child]!r} and {above!r}.")
+            raise ValueError(
+                f"{child!r} has two parents, {parent[child]!r} and, in row {row}, {above!r}."
+            )
     inner = set(parent.values())
-    return [_climb(child, parent) for child in parent if child not in inner]
+    branches = {child: _climb(child, parent) for child in parent}
+    return [branch for child, branch in branches.items() if child not in inner]
 
 
 def _climb(child: str, parent: dict[str, str]) -> Branch:
     branch = [child]
     while parent.get(branch[-1]):
         branch.append(parent[branch[-1]])
-        if len(branch) > len(parent) + 1:
-            raise ValueError(f"{child!r} is its own ancestor.")
+        if len(branch) > MOST_LEVELS:
+            if len(set(branch)) < len(branch):
+                raise ValueError(f"{branch[-1]!r} is its own ancestor.")
+            raise ValueError(f"the taxonomy is more than {MOST_LEVELS} levels deep.")
     return tuple(reversed(branch))
 
 
-def _from_columns(cells: Sequence[Sequence[Any]], columns: tuple[str, ...]) -> list[Branch]:
-    """Turn columns of labels, the finest last, into a branch for each finest label."""
-    finest = [_plain(cell) for cell in cells[-1]]
-    branches: dict[Any, Branch] = {}
-    for row, label in enumerate(finest):
-        branch = tuple(str(_plain(column[row])) for column in cells)
-        if branches.setdefault(label, branch) != branch:
-            raise ValueError(
-                f"{columns[-1]} {label!r} stands beside {branches[label][:-1]} and, in row "
-                f"{row}, beside {branch[:-1]}."
-            )
-    return [branches[label] for label in _label_order(branches)]
+# -------------------------------------------------------------------------------- tables
 
 
-def _label_order(labels: Iterable[Any]) -> list[Any]:
-    """Keep the own order of integer labels, also of those in a CSV; others stay as they came."""
-    labels = list(labels)
-    try:
-        numbers = [int(label) for label in labels]
-    except ValueError:
-        return labels
-    if sorted(numbers) != list(range(len(numbers))):
-        raise ValueError(f"integer labels must be 0..{len(numbers) - 1} without gaps.")
-    return sorted(labels, key=int)
+def _is_table(taxonomy: Any, columns: tuple[str, ...]) -> bool:
+    """Whether it has the columns; a dict's groups may be called like them."""
+    if not set(columns) <= set(_column_names(taxonomy)):
+        return False
+    return all(
+        isinstance(taxonomy[column], Sized | Iterable)
+        and not isinstance(taxonomy[column], str | Mapping)
+        for column in columns
+    )
 
 
-def _plain(cell: Any) -> Any:
-    return cell.item() if isinstance(cell, np.generic) else cell
-
-
-def _has_column(table: Any, column: str) -> bool:
+def _column_names(table: Any) -> list[Any]:
+    if isinstance(table, Mapping):
+        return list(table)
     names = getattr(table, "column_names", None)  # a Hugging Face data set
-    names = getattr(table, "columns", table) if names is None else names
-    return isinstance(names, Iterable) and column in list(names)
+    names = getattr(table, "columns", None) if names is None else names
+    return list(names) if isinstance(names, Iterable) else []
 
 
-def _column(table: Any, column: str) -> list[Any]:
-    return list(to_numpy(table[column]).tolist())
+def _cells(column: Any) -> list[Any]:
+    return list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def _from_columns(
+    cells: Sequence[Sequence[Any]], columns: tuple[str, ...], rows: Sequence[int]
+) -> list[Branch]:
+    """Turn columns of labels, the finest last, into a branch for each finest label."""
+    for column, name in zip(cells, columns, strict=True):
+        if len(column) != len(rows):
+            raise ValueError(
+                f"the columns must be of one length, but {name} has {len(column)} cells and "
+                f"{columns[-1]} has {len(rows)}."
+            )
+        _check_column(column, name, rows)
+    branches: dict[str, Branch] = {}
+    for *above, label, row in zip(*cells, rows, strict=True):
+        branch = (*map(str, above), str(label))
+        first = branches.setdefault(branch[-1], branch)
+        if first != branch:
+            raise ValueError(
+                f"{columns[-1]} {label!r} stands below {' > '.join(first[:-1])} and, in row "
+                f"{row}, below {' > '.join(branch[:-1])}."
+            )
+    return list(branches.values())
+
+
+def _check_column(column: Sequence[Any], name: str, rows: Sequence[int]) -> None:
+    for cell, row in zip(column, rows, strict=True):
+        if not _is_label(cell) or cell == "":
+            raise ValueError(
+                f"{name} in row {row} must be a string or an integer, and not empty. Got "
+                f"{short(cell)}."
+            )
+
+
+# ------------------------------------------------------------------- branches to levels
 
 
 def _in_order(branches: list[Branch], class_names: Sequence[str] | None) -> list[Branch]:
@@ -169,14 +229,36 @@ def _in_order(branches: list[Branch], class_names: Sequence[str] | None) -> list
                 f"and {' > '.join(branch)}."
             )
         found[branch[-1]] = branch
-    if class_names is None:
-        return branches
-    missing = [name for name in class_names if name not in found]
-    unknown = sorted(found.keys() - set(class_names))
+    names = _own_order(list(found)) if class_names is None else _check_classes(found, class_names)
+    return [found[name] for name in names]
+
+
+def _own_order(names: list[str]) -> list[str]:
+    """Put integer labels, also those in a CSV, in their order; others stay as they came."""
+    if not all(name.isdecimal() and name.isascii() and name == str(int(name)) for name in names):
+        return names
+    names = sorted(names, key=int)
+    gap = next((index for index, name in enumerate(names) if int(name) != index), None)
+    if gap is not None:
+        raise ValueError(
+            f"integer labels must be 0..{len(names) - 1} without gaps, but {gap} is not among "
+            f"them. Where they are names, give the order of the classes by class_names=."
+        )
+    return names
+
+
+def _check_classes(found: dict[str, Branch], class_names: Sequence[str]) -> tuple[str, ...]:
+    count = len(class_names) if isinstance(class_names, Sized) else len(found)
+    names = check_names(class_names, count, "class_names")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    missing = [name for name in names if name not in found]
+    unknown = [name for name in found if name not in set(names)]
+    if twice:
+        raise ValueError(f"class_names must differ from each other. Got {twice[0]!r} twice.")
     if missing or unknown:
         what = f"lacks {missing[0]!r}" if missing else f"has {unknown[0]!r} besides"
         raise ValueError(f"the taxonomy's classes must be those of class_names, but it {what}.")
-    return [found[name] for name in class_names]
+    return names
 
 
 def _to_levels(branches: list[Branch]) -> Parts:

@@ -80,6 +80,7 @@ def number(roots: IntArray) -> IntArray:
 
 
 def first_items(labels: IntArray) -> IntArray:
+    """Return the first item of each cluster."""
     return np.unique(labels, return_index=True)[1]
 
 

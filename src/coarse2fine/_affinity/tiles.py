@@ -61,8 +61,9 @@ class Vectors:
 
 
 def lengths(rows: Array) -> Array:
-    """Return the Euclidean length of each row without a temporary of the matrix's size."""
-    return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    """Return the Euclidean length of each row, summed in float64 so that no square is lost."""
+    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return np.asarray(np.sqrt(squares), rows.dtype)
 
 
 def unit(rows: Array) -> Array:

@@ -31,8 +31,7 @@ def cluster_tiles(rows: Array, linkage: str) -> Tree:
     del maxima
     labels = _by_falling_size(labels)
     combine = np.maximum if linkage == "single" else np.minimum
-    matrix = tiles.contract(vectors, tiles.cluster_blocks(labels), combine)
-    matrix = to_distances(matrix)
+    matrix = to_distances(tiles.contract(vectors, tiles.cluster_blocks(labels), combine))
     later = matrix_rounds(matrix, linkage, np.bincount(labels), None, len(tree.partitions))
     if linkage == "single":
         pairs = tiles.closest_members(vectors, labels, later.pairs)
