@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -59,9 +61,9 @@ class _Tree:
                 path.pop()
                 continue
             group, level, indent, is_last = child
-            below = level + 1
-            while below < lowest and len(self._split(group, below)) == 1:
-                below += 1
+            # Once split, a cluster stays split, so that the first such level can be bisected.
+            splits = partial(self._is_split, group)
+            below = level + 1 + bisect_left(range(level + 1, lowest), True, key=splits)
             room = max(_LEAST_TEXT, self.width - len(indent) - 4)
             branch, trunk = ("└── ", "    ") if is_last else ("├── ", "│   ")
             yield indent + branch + _cut(self._label(group, level, below, room), room, ", ")
@@ -75,6 +77,10 @@ class _Tree:
         groups = self._split(classes, level)
         for number, group in enumerate(groups, start=1):
             yield group, level, indent, number == len(groups)
+
+    def _is_split(self, classes: IntArray, level: int) -> bool:
+        owner = self.levels[level][classes]
+        return bool((owner != owner[0]).any())
 
     def _split(self, classes: IntArray, level: int) -> list[IntArray]:
         owner = self.levels[level][classes]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeAlias, TypeGuard
 
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.utils import parametrizations, parametrize
-from torch.nn.utils.weight_norm import WeightNorm
 
 # What libraries call the final layer, or the part of the model that holds it.
 NAMES = ("fc", "classifier", "head", "heads", "score", "linear", "logits", "output", "out")
 _PREFIXES = ("head", "heads", "classifier")  # of several heads: head_coarse, head_fine
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "module")  # torch.compile, FSDP, DDP
-_SHARDED = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
+_WATCHERS = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
+_SHAPE = ("kernel_size", "stride", "padding", "padding_mode")  # of a convolution
+_KINDS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 Layer: TypeAlias = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
@@ -44,15 +44,14 @@ def find_head(model: nn.Module, name: str | None = None) -> tuple[str, Layer]:
     if name is not None and name not in modules:
         raise _not_found(f"the model has no layer {name!r}", inside)
     found = _candidates(modules[name or ""], name or "")
-    # A layer under several names goes by the first of them.
-    layers = {id(modules[path]): path for path in reversed(found)}
-    path, *others = reversed(layers.values()) if layers else [""]
-    layer = modules[path]
-    if others:
-        raise _ambiguous({path: modules[path] for path in (path, *others)})
-    if not _is_linear(layer):
-        where = f"{path!r} ({type(layer).__name__})" if path else "the model"
-        raise _not_found(f"{where} has no final linear layer or 1×1 convolution", inside)
+    layers = {layer: path for path, layer in found.items() if _is_linear(layer)}
+    if not layers:
+        where = "".join(f" in {path!r} ({type(x).__name__})" for path, x in found.items() if path)
+        raise _not_found(f"no linear layer or 1×1 convolution{where} to be the final one", inside)
+    layer, path = next(iter(layers.items()))
+    if len(layers) > 1:
+        listed = ", ".join(f"{path!r} ({_shape(layer)})" for layer, path in layers.items())
+        raise ValueError(f"the final layer could be any of {listed}; say which: head={path!r}.")
     return path, layer
 
 
@@ -97,12 +96,12 @@ def replace_head(model: nn.Module, num_classes: int, head: str | None = None) ->
     if num_classes < 1:
         raise ValueError(f"num_classes must be at least 1. Got {num_classes}.")
     inside = unwrap(model)
-    for kind in {kind.__name__ for part in model.modules() for kind in type(part).__mro__}:
-        if kind in _SHARDED:
-            raise ValueError(
-                f"the model is wrapped by {kind}, which would not see a new final layer; "
-                f"replace the layer first, then wrap the model."
-            )
+    kinds = {kind.__name__ for part in model.modules() for kind in type(part).__mro__}
+    for wrapper in kinds & _WATCHERS:
+        raise ValueError(
+            f"the model is wrapped by {wrapper}, which would not see a new final layer; "
+            f"replace the layer first, then wrap the model."
+        )
     name, old = find_head(model, head)
     if old is inside:
         raise ValueError(
@@ -129,22 +128,144 @@ def unwrap(model: nn.Module) -> nn.Module:
     return model
 
 
-def _candidates(model: nn.Module, path: str) -> list[str]:
-    """Return the names of the layers in `model`, itself called `path`, that may be final."""
+def _candidates(model: nn.Module, path: str) -> dict[str, nn.Module]:
+    """Return what in `model`, itself called `path`, may be the final layer, by name."""
     if _is_linear(model) or not _linears(model):
-        return [path]
+        return {path: model}
     if callable(getattr(model, "get_classifier", None)):
         return _told(model, path)
     start = f"{path}." if path else ""
     parts = {start + name: part for name, part in model._modules.items() if part is not None}
-    chosen = _chosen(parts, in_order=isinstance(model, nn.Sequential))
-    finals = [name for part in chosen for name in _candidates(parts[part], part)]
+    holders = {name: part for name, part in parts.items() if _linears(part)}
+    last, end = list(holders.items())[-1]
+    if isinstance(model, nn.Sequential):
+        return _candidates(end, last)
+    named = _named(parts)
+    if not named:
+        alike = {name: part for name, part in holders.items() if _reads(part) == _reads(end)}
+        return _unread(alike, holders)
+    finals = _unread(named, named)
+    if last not in named:  # the name may be that of a hidden layer, which the last one reads
+        given = {_widths(layer)[1] for layer in finals.values() if _is_linear(layer)}
+        finals |= {n: x for n, x in _candidates(end, last).items() if _reads(x) in given}
     return finals
 
 
-def _told(model: Any, path: str) -> list[str]:
-    """Return the names of the layers that timm's ``get_classifier()`` gives."""
+def _told(model: Any, path: str) -> dict[str, nn.Module]:
+    """Return what timm's ``get_classifier()`` gives: a layer, or one for each of two heads."""
     told = model.get_classifier()
-    names = {id(module): name for name, module in model.named_modules(prefix=path)}
-    known = [part for part in (told if isinstance(told, tuple | list) else [told])]
-    return [name for part in known if id(part) in names for name in _candidates(part, names[id(part)])]
+    parts = told if isinstance(told, tuple | list) else [told]
+    return {
+        name: layer
+        for whole, module in model.named_modules(prefix=path)
+        if any(module is part for part in parts)
+        for name, layer in _candidates(module, whole).items()
+    }
+
+
+def _named(parts: dict[str, nn.Module]) -> dict[str, nn.Module]:
+    """Return the parts that are called exactly like a head or, if none is, much like one."""
+    names = {name: name.rpartition(".")[2].lower() for name in parts}
+    exact = {name: part for name, part in parts.items() if names[name] in NAMES}
+    exact = {n: part for n, part in exact.items() if any(w.dim() > 1 for w in part.parameters())}
+    if exact:  # a head of another kind is still the head, and no other layer is
+        return {name: part for name, part in exact.items() if _linears(part)} or exact
+    words = {name: names[name].split("_") for name in parts if _linears(parts[name])}
+    return {n: parts[n] for n, w in words.items() if w[-1] in NAMES or w[0] in _PREFIXES}
+
+
+def _unread(parts: dict[str, nn.Module], readers: dict[str, nn.Module]) -> dict[str, nn.Module]:
+    """Return the parts' final layers but those as wide as what a later reader reads."""
+    order = list(readers)
+    return {
+        path: layer
+        for name, part in parts.items()
+        for later in [{_reads(readers[n]) for n in order[order.index(name) + 1 :]}]
+        for path, layer in _candidates(part, name).items()
+        if not (_is_linear(layer) and _widths(layer)[1] in later)
+    }
+
+
+def _is_linear(module: nn.Module) -> TypeGuard[Layer]:
+    if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d):
+        return set(module.kernel_size) == {1} and module.groups == 1
+    return isinstance(module, nn.Linear)
+
+
+def _linears(module: nn.Module) -> dict[str, Layer]:
+    return {name: layer for name, layer in module.named_modules() if _is_linear(layer)}
+
+
+def _reads(module: nn.Module) -> int | None:
+    """Return the number of features that the first linear layer of a module reads."""
+    return next((_widths(layer)[0] for layer in _linears(module).values()), None)
+
+
+def _widths(layer: Layer) -> tuple[int, int]:
+    if isinstance(layer, nn.Linear):
+        return layer.in_features, layer.out_features
+    return layer.in_channels, layer.out_channels
+
+
+def _shape(layer: Layer) -> str:
+    inputs, outputs = _widths(layer)
+    return f"{type(layer).__name__} {inputs} → {outputs}"
+
+
+def _not_found(what: str, model: nn.Module) -> ValueError:
+    names = ", ".join(map(repr, list(_linears(model))[-5:]))
+    needed = "a model needs a linear layer or 1×1 convolution to have class vectors"
+    return ValueError(f"{what}; {f'name it by head=, such as {names}' if names else needed}.")
+
+
+def _check_sizes_known(modules: dict[str, nn.Module]) -> None:
+    for name, module in modules.items():
+        if isinstance(module, LazyModuleMixin) and module.has_uninitialized_params():
+            raise ValueError(
+                f"the layer {name!r} ({type(module).__name__}) has no size yet; run one batch "
+                f"through the model first."
+            )
+
+
+def _weight(layer: Layer) -> Tensor:
+    """Return the weight, as the next forward in evaluation would use it."""
+    was_training = layer.training
+    layer.eval()  # in training, spectral norm changes its estimate whenever it is read
+    try:
+        for hook in _weight_hooks(layer):
+            hook(layer, ())
+        return layer.weight
+    finally:
+        layer.train(was_training)
+
+
+def _weight_hooks(layer: Layer) -> list[Any]:
+    """Return the hooks by which older torch utilities set the weight before each forward."""
+    hooks = layer._forward_pre_hooks.values()
+    return [hook for hook in hooks if type(hook).__module__.startswith("torch.nn.utils.")]
+
+
+def _fresh(old: Layer, num_classes: int, name: str) -> Layer:
+    norms = _norms(old, name)
+    weight = _weight(old)
+    kind: Any = next(kind for kind in _KINDS if isinstance(old, kind))
+    shape = {key: getattr(old, key) for key in _SHAPE if hasattr(old, key)}
+    common = {"bias": old.bias is not None, "device": weight.device, "dtype": weight.dtype}
+    new: Layer = kind(_widths(old)[0], num_classes, **shape, **common)
+    for norm in norms:
+        parametrizations.weight_norm(new, dim=norm.dim)
+    return new.train(old.training)
+
+
+def _norms(old: Layer, name: str) -> list[Any]:
+    """Return the weight norms of a layer, refusing any other change to its parameters."""
+    norms = _weight_hooks(old)
+    if parametrize.is_parametrized(old):
+        norms += [norm for norms in old.parametrizations.values() for norm in norms]  # type: ignore[operator]
+    kinds = [type(norm).__name__ for norm in norms]
+    if kinds not in ([], ["WeightNorm"], ["_WeightNorm"]):
+        raise ValueError(
+            f"the final layer {name!r} is parametrised by {', '.join(kinds)}, which cannot be "
+            f"set up for another size; remove it first."
+        )
+    return norms

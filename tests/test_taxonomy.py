@@ -1,0 +1,525 @@
+"""Hierarchies from trees of classes that people made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coarse2fine import Hierarchy
+
+NESTED = {
+    "animal": {"pet": ["cat", "dog"], "wild": ["fox", "wolf"]},
+    "vehicle": {"road": ["car", "bus"], "rail": ["tram", "train"]},
+}
+LEVELS = [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3, 4, 5, 6, 7]]
+CLASSES = ("cat", "dog", "fox", "wolf", "car", "bus", "tram", "train")
+GROUPS = (("animal", "vehicle"), ("pet", "wild", "road", "rail"))
+PAIRS = [
+    *[("animal", "pet"), ("animal", "wild"), ("vehicle", "road"), ("vehicle", "rail")],
+    *[("pet", "cat"), ("pet", "dog"), ("wild", "fox"), ("wild", "wolf")],
+    *[("road", "car"), ("road", "bus"), ("rail", "tram"), ("rail", "train")],
+]
+
+
+def as_lists(hierarchy: Hierarchy) -> list[list[int]]:
+    return [level.tolist() for level in hierarchy.levels]
+
+
+def assert_is_the_example(hierarchy: Hierarchy) -> None:
+    assert as_lists(hierarchy) == LEVELS
+    assert hierarchy.class_names == CLASSES
+    assert hierarchy.cluster_names == GROUPS
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Write a file and return its path; rows become lines of CSV."""
+
+    def write(name: str, content: Any) -> Path:
+        if isinstance(content, list):
+            content = "".join(",".join(map(str, row)) + "\n" for row in content)
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# ------------------------------------------------------------------------------ nested dicts
+
+
+def test_a_nested_dict_gives_a_level_for_each_depth() -> None:
+    assert_is_the_example(Hierarchy.from_taxonomy(NESTED))
+
+
+@pytest.mark.parametrize("leaf", [None, {}, [], ()])
+def test_keys_without_children_are_classes(leaf: Any) -> None:
+    taxonomy = {"animal": {"cat": leaf, "dog": leaf}, "car": leaf}
+    hierarchy = Hierarchy.from_taxonomy(taxonomy)
+    assert hierarchy.class_names == ("cat", "dog", "car")
+    assert as_lists(hierarchy) == [[0, 0, 1], [0, 1, 2]]
+    assert hierarchy.cluster_names == (("animal", "car"),)
+
+
+def test_a_string_below_a_key_is_its_only_class() -> None:
+    assert Hierarchy.from_taxonomy({"animal": ["cat", "dog"], "vehicle": "car"}) == (
+        Hierarchy.from_taxonomy({"animal": ("cat", "dog"), "vehicle": ["car"]})
+    )
+
+
+def test_lists_may_hold_both_classes_and_groups() -> None:
+    hierarchy = Hierarchy.from_taxonomy({"animal": ["cat", {"dogs": ["pug", "lab"]}], "car": None})
+    assert hierarchy.class_names == ("cat", "pug", "lab", "car")
+    assert as_lists(hierarchy) == [[0, 0, 0, 1], [0, 1, 1, 2], [0, 1, 2, 3]]
+
+
+def test_a_class_above_the_cut_stays_a_cluster_of_its_own() -> None:
+    hierarchy = Hierarchy.from_taxonomy(
+        {"animal": {"dogs": {"terrier": ["fox terrier", "jack russell"]}, "cat": None}, "car": None}
+    )
+    assert hierarchy.class_names == ("fox terrier", "jack russell", "cat", "car")
+    assert as_lists(hierarchy) == [[0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+    assert hierarchy.cluster_names == (("animal", "car"), ("dogs", "cat", "car"))
+
+
+def test_a_single_root_is_dropped() -> None:
+    assert_is_the_example(Hierarchy.from_taxonomy({"entity": {"thing": NESTED}}))
+
+
+def test_groups_in_different_places_may_share_a_name() -> None:
+    taxonomy = {"animal": {"other": ["a", "b"], "x": "c"}, "plant": {"other": ["d", "e"]}}
+    hierarchy = Hierarchy.from_taxonomy(taxonomy)
+    assert hierarchy.levels[1].tolist() == [0, 0, 1, 2, 2]
+    assert hierarchy.cluster_names is not None
+    assert hierarchy.cluster_names[1] == ("other", "x", "other")
+
+
+def test_a_flat_taxonomy_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="plain training"):
+        hierarchy = Hierarchy.from_taxonomy({"cat": None, "dog": None})
+    assert hierarchy.class_names == ("cat", "dog")
+
+
+@pytest.mark.parametrize(
+    ("taxonomy", "message"),
+    [
+        ({"a": ["x", "y"], "b": ["x"]}, "class 'x' stands in two places: a > x and b > x"),
+        ({"a": ["x", "x"], "b": ["y"]}, "class 'x' stands in two places: a > x and a > x"),
+        ({"a": {"b": ["x"]}, "x": None}, "class 'x' stands in two places: a > b > x and x"),
+        ({"a": ["x", 1.5]}, r"below a a group or class must be a string .*Got 1\.5"),
+        ({"a": {"b": ["x", None]}}, "below a > b a group or class must be .*Got None"),
+        ({"a": {"b": ["x", True]}}, "below a > b .*Got True"),
+        ({"a": {"x", "y"}}, "below a .*Got {"),
+        ({"a": {1.5: ["x"]}}, r"below a .*Got 1\.5"),
+        ({None: ["x", "y"]}, "below the root .*Got None"),
+        ({}, "at least two classes. Got 0"),
+        ({"a": ["x"]}, "at least two classes. Got 1"),
+    ],
+)
+def test_a_wrong_nested_dict_is_refused_with_the_place(taxonomy: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Hierarchy.from_taxonomy(taxonomy)
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: {"a": inner}, lambda inner: [inner]])
+def test_a_taxonomy_nested_without_end_is_refused(wrap: Any) -> None:
+    inner: Any = ["x", "y"]
+    for _ in range(5000):
+        inner = wrap(inner)
+    with pytest.raises(ValueError, match="more than 100 levels deep"):
+        Hierarchy.from_taxonomy({"root": inner})
+
+
+@pytest.mark.parametrize("taxonomy", [5, None, ["cat", "dog"], {"cat", "dog"}, np.eye(3)])
+def test_what_is_no_taxonomy_is_refused(taxonomy: Any) -> None:
+    with pytest.raises(TypeError, match=r"nested dict, a table .*coarse_label, fine_label.* path"):
+        Hierarchy.from_taxonomy(taxonomy)
+
+
+# ------------------------------------------------------------------- the order of the classes
+
+
+def test_class_names_put_the_classes_in_the_order_of_the_outputs() -> None:
+    order = ["train", "cat", "bus", "wolf", "dog", "car", "fox", "tram"]
+    hierarchy = Hierarchy.from_taxonomy(NESTED, order)
+    assert hierarchy.class_names == tuple(order)
+    assert hierarchy.levels[0].tolist() == [0, 1, 0, 1, 1, 0, 1, 0]
+    assert hierarchy.levels[1].tolist() == [0, 1, 2, 3, 1, 2, 3, 0]
+    assert hierarchy.cluster_names == (
+        ("vehicle", "animal"),
+        ("rail", "pet", "road", "wild"),
+    )
+
+
+@given(st.permutations(CLASSES))
+@settings(deadline=None)
+def test_the_groups_do_not_depend_on_the_order(order: list[str]) -> None:
+    hierarchy = Hierarchy.from_taxonomy(NESTED, order)
+    for level in range(2):
+        clusters = {frozenset(order[c] for c in cluster) for cluster in hierarchy.clusters(level)}
+        plain = Hierarchy.from_taxonomy(NESTED).clusters(level)
+        assert clusters == {frozenset(CLASSES[c] for c in cluster) for cluster in plain}
+
+
+@pytest.mark.parametrize(
+    ("class_names", "error", "message"),
+    [
+        ([*CLASSES, "plane"], ValueError, "it lacks 'plane'"),
+        (CLASSES[:-1], ValueError, "it has 'train' besides"),
+        ([*CLASSES, "cat"], ValueError, "class_names must differ .*Got 'cat' twice"),
+        ("cat", TypeError, "class_names must be a sequence"),
+        ([*CLASSES[:-1], 7], TypeError, r"class_names\[7\] must be a string\. Got 7"),
+        (5, TypeError, "class_names must be a sequence"),
+    ],
+)
+def test_class_names_must_be_the_classes_of_the_taxonomy(
+    class_names: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Hierarchy.from_taxonomy(NESTED, class_names)
+
+
+NUMBERS = list(range(12))
+
+
+def number_taxonomies() -> dict[str, Any]:
+    """Twelve integer labels by their parity, named out of order."""
+    labels = NUMBERS[::-1]
+    parity = ["odd" if label % 2 else "even" for label in labels]
+    return {
+        "nested": {"odd": labels[::2], "even": labels[1::2]},
+        "nested strings": {"odd": [str(i) for i in labels[::2]], "even": labels[1::2]},
+        "list columns": {"coarse_label": parity, "fine_label": labels},
+        "array columns": {"coarse_label": parity, "fine_label": np.array(labels)},
+        "tensor columns": {"coarse_label": parity, "fine_label": torch.tensor(labels)},
+        "frame": pd.DataFrame({"coarse_label": parity, "fine_label": labels}),
+        "columns.csv": [("coarse_label", "fine_label"), *zip(parity, labels, strict=True)],
+        "pairs.csv": [("parent", "child"), *zip(parity, labels, strict=True)],
+    }
+
+
+@pytest.mark.parametrize("form", number_taxonomies())
+def test_integer_labels_keep_their_order(form: str, write: Any) -> None:
+    taxonomy = number_taxonomies()[form]
+    taxonomy = write(form, taxonomy) if form.endswith(".csv") else taxonomy
+    hierarchy = Hierarchy.from_taxonomy(taxonomy)
+    assert hierarchy.class_names == tuple(map(str, NUMBERS))
+    assert hierarchy.levels[0].tolist() == [i % 2 for i in NUMBERS]
+    assert hierarchy.cluster_names == (("even", "odd"),)
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 3], ["1", "2", "3"], [5, 6, 7]])
+def test_integer_labels_with_gaps_are_refused(labels: Any) -> None:
+    table = {"coarse_label": ["a", "a", "b"], "fine_label": labels}
+    with pytest.raises(ValueError, match=r"0\.\.2 without gaps, but [02] is not .*class_names="):
+        Hierarchy.from_taxonomy(table)
+    names = [str(label) for label in reversed(labels)]
+    assert Hierarchy.from_taxonomy(table, names).class_names == tuple(names)
+
+
+@pytest.mark.parametrize("labels", [["n02", "3", "1"], ["007", "1", "0"], ["-1", "0", "1"]])
+def test_names_that_only_look_like_numbers_stay_as_they_came(labels: list[str]) -> None:
+    hierarchy = Hierarchy.from_taxonomy({"a": labels[:2], "b": labels[2:]})
+    assert hierarchy.class_names == tuple(labels)
+
+
+# ------------------------------------------------------------------------------------- JSON
+
+
+@pytest.mark.parametrize("as_path", [str, Path])
+def test_a_json_file_is_read_like_a_dict(write: Any, as_path: Any) -> None:
+    assert_is_the_example(Hierarchy.from_taxonomy(as_path(write("t.json", json.dumps(NESTED)))))
+
+
+def test_a_json_file_may_hold_columns(write: Any) -> None:
+    columns = {"coarse_label": ["a", "a", "b"], "fine_label": ["x", "y", "z"]}
+    hierarchy = Hierarchy.from_taxonomy(write("t.json", json.dumps(columns)))
+    assert as_lists(hierarchy) == [[0, 0, 1], [0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not readable as JSON"),
+        ('{"a": ["x"', "not readable as JSON"),
+        (b"\xff\xfe", "not readable as JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 500 + "null" + "}" * 500, "more than 100 levels deep"),
+        ('["x", "y"]', "must be a nested dict.* Got list"),
+        ('{"a": ["x", 1.5]}', r"below a .*Got 1\.5"),
+        ('{"a": ["x", "y"], "b": ["x"]}', "class 'x' stands in two places"),
+        ('{"a": ["x"]}', "at least two classes"),
+    ],
+    ids=lambda text: repr(text)[:20],
+)
+def test_a_wrong_json_file_is_named(write: Any, text: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"t\.json: .*{message}"):
+        Hierarchy.from_taxonomy(write("t.json", text))
+
+
+def test_a_class_that_a_file_lacks_is_named_with_the_file(write: Any) -> None:
+    with pytest.raises(ValueError, match=r"t\.json: .*lacks 'plane'"):
+        Hierarchy.from_taxonomy(write("t.json", json.dumps(NESTED)), ["plane"])
+
+
+@pytest.mark.parametrize("name", ["missing.json", "missing.csv"])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileNotFoundError, match=name):
+        Hierarchy.from_taxonomy(tmp_path / name)
+
+
+# ------------------------------------------------------------------------- parents and children
+
+
+@pytest.mark.parametrize(
+    "roots",
+    [
+        [],
+        [("", "animal"), ("", "vehicle")],
+        [("thing", "animal"), ("thing", "vehicle")],
+        [("", "thing"), ("thing", "animal"), ("thing", "vehicle")],
+    ],
+)
+def test_pairs_of_parent_and_child_give_the_tree_below_the_root(write: Any, roots: Any) -> None:
+    path = write("t.csv", [("parent", "child"), *roots, *PAIRS])
+    assert_is_the_example(Hierarchy.from_taxonomy(path))
+
+
+def test_columns_may_stand_in_any_order_among_others(write: Any) -> None:
+    rows = [("child", "note", "parent"), *((child, "", parent) for parent, child in PAIRS)]
+    assert_is_the_example(Hierarchy.from_taxonomy(write("T.CSV", rows)))
+
+
+def test_spaces_blank_lines_marks_and_repeated_rows_do_no_harm(write: Any) -> None:
+    lines = [" parent , child ", "", *(f" {a} , {b} " for a, b in PAIRS), "pet,cat", " , ", ""]
+    path = write("t.csv", "\ufeff" + "\r\n".join(lines))
+    assert_is_the_example(Hierarchy.from_taxonomy(path))
+
+
+def test_quoted_cells_may_hold_commas(write: Any) -> None:
+    path = write("t.csv", 'parent,child\na,"x, y"\na,z\nb,w\n')
+    assert Hierarchy.from_taxonomy(path).class_names == ("x, y", "z", "w")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([*PAIRS, ("wild", "cat")], "'cat' has two parents, 'pet' and, in row 14, 'wild'"),
+        ([*PAIRS, ("cat", "animal")], "is its own ancestor"),
+        ([*PAIRS, ("loop", "loop")], "'loop' is its own ancestor"),
+        ([("a", "b"), ("b", "a")], "is its own ancestor"),
+        ([*PAIRS, ("a", "b"), ("b", "c"), ("c", "a")], "is its own ancestor"),
+        ([*PAIRS, ("pet", "")], "row 14 has no child"),
+        ([*PAIRS, ("pet",)], "row 14 must have 2 cells, like the first. Got 1"),
+        ([*PAIRS, ("pet", "x", "y")], "row 14 must have 2 cells, like the first. Got 3"),
+        ([(i, i + 1) for i in range(200)], "more than 100 levels deep"),
+        ([("a", "b")], "at least two classes. Got 1"),
+        ([], "at least two classes. Got 0"),
+    ],
+)
+def test_wrong_pairs_are_refused_with_file_and_row(write: Any, rows: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"t\.csv: .*{message}"):
+        Hierarchy.from_taxonomy(write("t.csv", [("parent", "child"), *rows]))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "must name the columns parent and child, or coarse_label, fine_label. Got an empty"),
+        ("\n\n", "Got an empty file"),
+        ("parent,kid\na,b\n", "must name the columns .*Got parent, kid"),
+        ("coarse_label,label\na,b\n", "must name the columns .*Got coarse_label, label"),
+        (b"parent,child\na,\xe9\n", "codec can't decode"),
+        ("parent,child\na," + "x" * 200_000, "field larger than field limit"),
+    ],
+    ids=lambda content: repr(content)[:20],
+)
+def test_a_csv_file_that_cannot_be_used_is_named(write: Any, content: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"t\.csv: .*{message}"):
+        Hierarchy.from_taxonomy(write("t.csv", content))
+
+
+# ------------------------------------------------------------------------------------ tables
+
+SAMPLES = {
+    "coarse_label": ["pet", "road", "pet", "pet", "road", "pet"],
+    "fine_label": ["dog", "car", "cat", "dog", "bus", "cat"],
+}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        SAMPLES,
+        {**SAMPLES, "image": [None] * 6},
+        {key: tuple(cells) for key, cells in SAMPLES.items()},
+        {key: np.array(cells) for key, cells in SAMPLES.items()},
+        pd.DataFrame(SAMPLES),
+        pd.DataFrame(SAMPLES, index=[9, 8, 7, 7, 7, 7]),
+        pd.DataFrame(SAMPLES).astype("category"),
+        pd.DataFrame(SAMPLES).astype("string"),
+        "file",
+    ],
+    ids=lambda table: type(table).__name__,
+)
+def test_a_table_of_samples_gives_each_class_once(write: Any, table: Any) -> None:
+    if isinstance(table, str):
+        table = write("t.csv", [tuple(SAMPLES), *zip(*SAMPLES.values(), strict=True)])
+    hierarchy = Hierarchy.from_taxonomy(table)
+    assert hierarchy.class_names == ("dog", "car", "cat", "bus")
+    assert as_lists(hierarchy) == [[0, 1, 0, 1], [0, 1, 2, 3]]
+    assert hierarchy.cluster_names == (("pet", "road"),)
+
+
+class DataSet:
+    """What a data set of the Hugging Face library looks like from outside."""
+
+    column_names = ("image", *SAMPLES)
+
+    def __getitem__(self, name: str) -> list[str]:
+        return SAMPLES[name]
+
+
+def test_a_data_set_with_column_names_is_a_table() -> None:
+    assert Hierarchy.from_taxonomy(DataSet()) == Hierarchy.from_taxonomy(SAMPLES)
+
+
+@pytest.mark.parametrize("form", ["dict", "frame", "file"])
+def test_columns_can_be_named_and_be_more_than_two(write: Any, form: str) -> None:
+    parent = {child: parent for parent, child in PAIRS}
+    rows = [(parent[parent[name]], parent[name], name) for name in (*CLASSES, *CLASSES)]
+    names = ("top", "middle", "label")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    forms = {"dict": columns, "frame": pd.DataFrame(columns), "file": [names, *rows]}
+    table = write("t.csv", forms["file"]) if form == "file" else forms[form]
+    assert_is_the_example(Hierarchy.from_taxonomy(table, columns=list(names)))
+
+
+def test_integer_coarse_labels_name_the_clusters() -> None:
+    table = {"coarse_label": np.array([7, 7, 3]), "fine_label": np.array([0, 1, 2])}
+    hierarchy = Hierarchy.from_taxonomy(table)
+    assert hierarchy.class_names == ("0", "1", "2")
+    assert hierarchy.cluster_names == (("7", "3"),)
+
+
+def test_many_samples_are_a_few_classes() -> None:
+    fine = np.arange(100_000) % 100
+    hierarchy = Hierarchy.from_taxonomy({"coarse_label": fine // 20, "fine_label": fine})
+    assert hierarchy.num_clusters == (5, 100)
+
+
+@pytest.mark.parametrize("leaf", [None, {}, {"c": ["x", "y"]}, "x"])
+def test_groups_called_like_the_columns_are_groups(leaf: Any) -> None:
+    hierarchy = Hierarchy.from_taxonomy({"coarse_label": ["a", "b"], "fine_label": leaf})
+    assert hierarchy.class_names is not None
+    assert hierarchy.class_names[:2] == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "cell", [None, np.nan, 1.5, True, "", pd.NA, pd.NaT, ["a"], {"a": 1}], ids=repr
+)
+@pytest.mark.parametrize("column", ["coarse_label", "fine_label"])
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_a_cell_that_is_no_label_is_named(make: Any, column: str, cell: Any) -> None:
+    cells = list(SAMPLES[column])
+    cells[3] = cell
+    with pytest.raises(ValueError, match=f"{column} in row 3 must be a string or an integer"):
+        Hierarchy.from_taxonomy(make({**SAMPLES, column: cells}))
+
+
+def test_integers_that_a_gap_turned_into_floats_are_refused() -> None:
+    frame = pd.DataFrame({"coarse_label": ["a", "a", "b"], "fine_label": [0, 1, None]})
+    with pytest.raises(ValueError, match=r"fine_label in row 0 must be .* Got 0\.0"):
+        Hierarchy.from_taxonomy(frame)
+
+
+def test_an_empty_cell_of_a_file_is_named(write: Any) -> None:
+    path = write("t.csv", [("coarse_label", "fine_label"), ("a", "x"), ("", ""), ("", "y")])
+    with pytest.raises(ValueError, match=r"t\.csv: coarse_label in row 4 must be .*Got ''"):
+        Hierarchy.from_taxonomy(path)
+
+
+@pytest.mark.parametrize(("form", "row"), [("dict", 5), ("frame", 5), ("file", 7)])
+def test_a_class_below_two_coarse_labels_is_named(write: Any, form: str, row: int) -> None:
+    table: Any = {**SAMPLES, "coarse_label": [*SAMPLES["coarse_label"][:-1], "road"]}
+    if form == "frame":
+        table = pd.DataFrame(table)
+    if form == "file":
+        table = write("t.csv", [tuple(table), *zip(*table.values(), strict=True)])
+    with pytest.raises(ValueError, match=f"'cat' stands below pet and, in row {row}, below road"):
+        Hierarchy.from_taxonomy(table)
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="coarse_label has 5 cells and fine_label has 6"):
+        Hierarchy.from_taxonomy({**SAMPLES, "coarse_label": SAMPLES["coarse_label"][:5]})
+
+
+def test_a_table_without_the_columns_is_refused_with_those_it_has() -> None:
+    frame = pd.DataFrame({"coarse": ["a"], "fine_label": ["x"]})
+    with pytest.raises(ValueError, match=r"coarse_label, fine_label; .*Got coarse, fine_label"):
+        Hierarchy.from_taxonomy(frame)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame(SAMPLES)[:0], {key: [] for key in SAMPLES}])
+def test_a_table_without_rows_is_refused(table: Any) -> None:
+    with pytest.raises(ValueError, match="at least two classes. Got 0"):
+        Hierarchy.from_taxonomy(table)
+
+
+@pytest.mark.parametrize("columns", [(), ("fine_label",), "fine_label"])
+def test_there_must_be_two_columns(columns: Any) -> None:
+    with pytest.raises(ValueError, match="columns must name at least two columns"):
+        Hierarchy.from_taxonomy(SAMPLES, columns=columns)
+
+
+# ------------------------------------------------------------------------- anything at all
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(max_size=3) | st.sampled_from(["coarse_label", "fine_label"]), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["coarse_label", "fine_label", "a", "b"]), ANYTHING))
+@settings(deadline=None, max_examples=200)
+@pytest.mark.filterwarnings("ignore:The hierarchy of")
+def test_any_dict_is_a_valid_hierarchy_or_refused(taxonomy: Any) -> None:
+    try:
+        hierarchy = Hierarchy.from_taxonomy(taxonomy)
+    except ValueError:
+        return
+    assert hierarchy.class_names is not None
+    assert len(set(hierarchy.class_names)) == hierarchy.num_classes
+
+
+@given(st.text(st.sampled_from('parent,child\n\r"ab ')) | st.text())
+@settings(deadline=None, max_examples=200)
+@pytest.mark.filterwarnings("ignore:The hierarchy of")
+def test_any_csv_is_a_valid_hierarchy_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "anything.csv"
+    path.write_bytes(b"parent,child\n" + text.encode())
+    try:
+        hierarchy = Hierarchy.from_taxonomy(path)
+    except ValueError as error:
+        message = str(error)
+    else:
+        assert len(set(hierarchy.class_names or ())) == hierarchy.num_classes
+        return
+    assert message.startswith(f"{path}: ")
