@@ -209,8 +209,7 @@ def test_a_whole_cluster_at_minus_infinity(monkeypatch, large_share):
     torch.testing.assert_close(losses[1], -rest[:2].logsumexp(0))
     losses.sum().backward()
     assert logits.grad.isfinite().all()
-    # As F.cross_entropy pulls a single class at -inf by 1, the cluster is pulled by 1 in all.
-    torch.testing.assert_close(logits.grad[0, :2], torch.tensor([-0.5, -0.5]))
+    assert logits.grad[0, :2].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("soft", [False, True])

@@ -58,7 +58,7 @@ class Partition:
         return self.largest > LARGE_SHARE * len(self.clusters)
 
     def mates(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the classes in each target's cluster, and which of the slots are empty.
+        """Return the classes in each target's cluster, and -inf for slots that are empty, else 0.
 
         Both have the shape of `target` with a dimension of slots inserted at 1.
         """
@@ -67,13 +67,16 @@ class Partition:
             mates, empty = self._look_up(classes)
         else:
             mates, empty = (part.index_select(0, classes) for part in self._table)
+        if target.dim() == 1:
+            return mates, empty
         shape = *target.shape, self.largest
         return mates.view(shape).movedim(-1, 1), empty.view(shape).movedim(-1, 1)
 
     def _look_up(self, classes: Tensor) -> tuple[Tensor, Tensor]:
         # index_select refuses negative indices, which plain indexing would wrap around.
         places = self._starts.index_select(0, classes)[:, None] + self._slots
-        return self._order[places], self._slots >= self._sizes[classes, None]
+        is_empty = self._slots >= self._sizes[classes, None]
+        return self._order[places], torch.where(is_empty, -torch.inf, 0.0)
 
 
 def coarse_cross_entropy(
@@ -182,122 +185,162 @@ def level_cross_entropy(
                 reduction=reduction,
                 label_smoothing=label_smoothing,
             )
-        if input.dim() == 1:
-            losses, counts = _losses(
-                input[None],
-                target[None],
-                clusters,
-                partition,
-                weight,
-                ignore_index,
-                label_smoothing,
-            )
-            losses = losses[0]
-        else:
-            losses, counts = _losses(
-                input, target, clusters, partition, weight, ignore_index, label_smoothing
-            )
+        return _reduced_loss(
+            input, target, clusters, partition, weight, ignore_index, reduction, label_smoothing
+        )
     except IndexError as error:
         raise _target_error(target, len(clusters), ignore_index) from error
-    if reduction == "none":
-        return losses
-    if reduction == "sum":
-        return losses.sum()
-    return losses.mean() if counts is None else losses.sum() / counts.sum()
 
 
-def _losses(
+def _reduced_loss(
     input: Tensor,
     target: Tensor,
     clusters: Tensor,
     partition: Partition | None,
     weight: Tensor | None,
     ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Tensor:
+    is_single = input.dim() == 1
+    if is_single:
+        input, target = input[None], target[None]
+    is_soft = target.is_floating_point()
+    ignored = None if is_soft else _ignored(target, ignore_index, partition)
+    is_plain = not is_soft and ignored is None and weight is None and label_smoothing == 0
+    if is_plain and reduction == "mean":
+        return _hard_losses(input, target, clusters, partition, mean=True)
+    if is_soft:
+        losses, counts = _soft_losses(input, target, clusters, weight, label_smoothing), None
+    else:
+        losses, counts = _index_losses(
+            input, target, clusters, partition, weight, ignored, label_smoothing
+        )
+    if reduction == "none":
+        return losses[0] if is_single else losses
+    if reduction == "sum":
+        return losses.sum()
+    return losses.mean() if counts is None else losses.sum() / counts.sum()
+
+
+def _ignored(target: Tensor, ignore_index: int, partition: Partition | None) -> Tensor | None:
+    """Return which targets do not count; None where it is known without cost that all do."""
+    ignored = target == ignore_index
+    # Only eagerly on the CPU is looking at the values free.
+    can_look = partition is not None and target.device.type == "cpu"
+    return None if can_look and not ignored.any() else ignored
+
+
+def _soft_losses(
+    input: Tensor,
+    target: Tensor,
+    clusters: Tensor,
+    weight: Tensor | None,
+    label_smoothing: float,
+) -> Tensor:
+    """Return the losses for targets of class probabilities."""
+    share = target * (1 - label_smoothing) + label_smoothing / len(clusters)
+    if weight is not None:
+        share = share * _along_classes(weight, input)
+    return -(share * coarse_log_softmax(input, clusters)).sum(dim=1)
+
+
+def _index_losses(
+    input: Tensor,
+    target: Tensor,
+    clusters: Tensor,
+    partition: Partition | None,
+    weight: Tensor | None,
+    ignored: Tensor | None,
     label_smoothing: float,
 ) -> tuple[Tensor, Tensor | None]:
     """Return each target's loss, and for how much it counts in a mean; None is all alike."""
-    classes = len(clusters)
-    if target.is_floating_point():
-        share = target * (1 - label_smoothing) + label_smoothing / classes
-        if weight is not None:
-            share = share * _along_classes(weight, input)
-        return -(share * coarse_log_softmax(input, clusters)).sum(dim=1), None
-
-    ignored = target == ignore_index
     counts = None
-    if partition is None or ignored.any():
+    if ignored is not None:
         counts = (~ignored).to(input.dtype)
         target = target.masked_fill(ignored, 0)
     if weight is not None:
-        counts = weight.index_select(0, target.reshape(-1)).view(target.shape) * (
-            1 if counts is None else counts
-        )
+        weights = weight.index_select(0, target.reshape(-1)).view(target.shape)
+        counts = weights if counts is None else weights * counts
     if label_smoothing == 0:
-        losses = _hard_losses(input, target, clusters, partition)
+        losses = _hard_losses(input, target, clusters, partition, mean=False)
         return (losses if counts is None else losses * counts), counts
 
     log_probability = coarse_log_softmax(input, clusters)
     hard = -log_probability.gather(1, target.unsqueeze(1)).squeeze(1)
+    hard = hard if counts is None else hard * counts
     if weight is not None:
         log_probability = log_probability * _along_classes(weight, input)
-    smooth = -log_probability.mean(dim=1).masked_fill(ignored, 0)
-    hard = hard if counts is None else hard * counts
+    smooth = -log_probability.mean(dim=1)
+    smooth = smooth if ignored is None else smooth.masked_fill(ignored, 0)
     return (1 - label_smoothing) * hard + label_smoothing * smooth, counts
 
 
 def _hard_losses(
-    input: Tensor, target: Tensor, clusters: Tensor, partition: Partition | None
+    input: Tensor, target: Tensor, clusters: Tensor, partition: Partition | None, *, mean: bool
 ) -> Tensor:
     if partition is None or partition.is_dense:
         own = clusters.index_select(0, target.reshape(-1)).view(target.shape)
         mates, empty = None, own.unsqueeze(1) != _along_classes(clusters, input)
     else:
         mates, empty = partition.mates(target)
-    output: Tensor = _ClusterLoss.apply(input, mates, empty)  # type: ignore[no-untyped-call]
+    output: Tensor = _ClusterLoss.apply(input, mates, empty, mean)  # type: ignore[no-untyped-call]
     return output
 
 
 class _ClusterLoss(Function):
-    """-log of the probability of each target's cluster.
+    """-log of the probability of each target's cluster, or the mean of that.
 
-    `mates` holds the classes of that cluster, in slots some of which are empty; where it is
-    None, the slots are the classes, and empty are those outside the cluster.
+    `mates` holds the classes of that cluster, in slots, and `empty` -inf for those without
+    one; where `mates` is None, `empty` says for every class whether it is outside.
     """
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, mates: Tensor | None, empty: Tensor) -> Tensor:
+    def forward(ctx: Any, input: Tensor, mates: Tensor | None, empty: Tensor, mean: bool) -> Tensor:
         log_probability, within, loss = _cluster_terms(input, mates, empty)
-        ctx.save_for_backward(input, mates, empty, log_probability, within)
-        return loss
+        ctx.mean = mean
+        # The log-probabilities make room for the gradient, so that memory is that of one.
+        slope = _slope(log_probability.exp_(), within, mates)
+        ctx.save_for_backward(input, mates, empty, slope)
+        return loss.mean() if mean else loss
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        input, mates, empty, log_probability, within = ctx.saved_tensors
-        grad = grads[0].unsqueeze(1)
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        input, mates, empty, slope = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
             log_probability, within, _ = _cluster_terms(input, mates, empty)
-            everywhere = log_probability.exp() * grad
-        else:
-            everywhere = log_probability.exp().mul_(grad)
-        if mates is None:
-            return everywhere.sub_(within * grad), None, None
-        return everywhere.scatter_add_(1, mates, within * -grad), None, None
+            slope = _slope(log_probability.exp(), within, mates)
+        count = slope.numel() // slope.shape[1]
+        grad = grads[0] / count if ctx.mean else grads[0].unsqueeze(1)
+        return slope * grad, None, None, None
+
+
+def _slope(probability: Tensor, within: Tensor, mates: Tensor | None) -> Tensor:
+    """Return the softmax minus the softmax within the cluster."""
+    if mates is None:
+        return probability - within
+    if torch.is_grad_enabled():
+        return probability.scatter_add(1, mates, -within)
+    return probability.scatter_add_(1, mates, -within)
 
 
 def _cluster_terms(
     input: Tensor, mates: Tensor | None, empty: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the log-softmax, the softmax within each target's cluster, and the loss."""
+    """Return the log-softmax, the softmax within each target's cluster, and the loss.
+
+    A cluster all at -inf has an infinite loss, and zeros for its softmax.
+    """
     log_probability = input.log_softmax(dim=1)
-    members = log_probability if mates is None else log_probability.gather(1, mates)
-    # A cluster all at -inf is made finite, so that the softmax within it is even, not NaN.
-    lowest = torch.finfo(input.dtype).min
-    members = members.clamp_min(lowest).masked_fill(empty, -torch.inf)
-    within = members.softmax(dim=1)
-    # log-sum-exp by way of the largest term, for which softmax = exp(term - log-sum-exp).
-    largest = members.amax(dim=1)
-    loss = within.amax(dim=1).log() - largest
-    return log_probability, within, loss.masked_fill(largest == lowest, torch.inf)
+    if mates is None:
+        members = log_probability.masked_fill(empty, -torch.inf)
+    else:
+        members = log_probability.gather(1, mates) + empty
+    largest = members.amax(dim=1, keepdim=True).clamp_min(torch.finfo(input.dtype).min)
+    share = (members - largest).exp()
+    total = share.sum(dim=1, keepdim=True)
+    within = share / total.clamp_min(torch.finfo(input.dtype).tiny)
+    return log_probability, within, -(largest + total.log()).squeeze(1)
 
 
 class _CoarseLogSoftmax(Function):

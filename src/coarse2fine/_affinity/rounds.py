@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from .._arrays import Array, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import coo_array
 
 
 class Tree(NamedTuple):
@@ -64,6 +65,9 @@ def _roots(parent: IntArray) -> IntArray:
 
 def _without_circles(partner: IntArray, cost: Array, joined: Array) -> Array:
     """Drop what closes a circle, which rounding can make of costs that are nearly equal."""
+    from scipy.sparse import coo_array  # slow to import, and seldom needed
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     chosen = np.flatnonzero(joined)
     chosen = chosen[np.argsort(cost[chosen], kind="stable")]
     ranks = np.arange(1, len(chosen) + 1)
@@ -92,6 +96,8 @@ def members(labels: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 def shares(merged: IntArray, sizes: IntArray) -> coo_array:
     """Return the matrix that averages items of the given sizes over their clusters."""
+    from scipy.sparse import coo_array  # slow to import, and seldom needed
+
     totals = np.bincount(merged, sizes)
     return coo_array((sizes / totals[merged], (merged, np.arange(len(merged)))))
 

@@ -1,0 +1,84 @@
+"""The package as a whole: what importing it costs, its layers, its wheel."""
+
+import ast
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import coarse2fine
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "coarse2fine"
+
+
+def run(*command, cwd=None):
+    finished = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+def test_every_public_name_resolves_and_has_a_docstring():
+    for name in coarse2fine.__all__:
+        assert getattr(coarse2fine, name).__doc__, name
+    assert dir(coarse2fine) == sorted(coarse2fine.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'coarse2fine' has no attribute 'nothing'"):
+        _ = coarse2fine.nothing
+
+
+def test_torch_is_imported_only_when_needed():
+    code = (
+        "import sys, coarse2fine\n"
+        "coarse2fine.Hierarchy.from_levels([[0, 0, 1]]).to_text()\n"
+        "coarse2fine.cluster_distances([[0, 1, 2], [1, 0, 3], [2, 3, 0]])\n"
+        "print('torch' in sys.modules)"
+    )
+    assert run(sys.executable, "-c", code).strip() == "False"
+
+
+def imported_modules(path):
+    """The modules of the package that one of its top-level files imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            yield from [node.module] if node.module else [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.removeprefix("coarse2fine.")
+        elif isinstance(node, ast.Import):
+            yield from (name.name.removeprefix("coarse2fine.") for name in node.names)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.glob("*.py")), ids=lambda path: path.name)
+def test_core_files_import_only_core_files(path):
+    folders = {folder.name for folder in SOURCE.iterdir() if folder.is_dir()} - {"_affinity"}
+    for module in imported_modules(path):
+        assert module.split(".")[0] not in folders
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), cwd=ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "clean", with_pip=True)
+    python = str(tmp_path / "clean" / "bin" / "python")
+    install = (python, "-m", "pip", "install", "--quiet", "--constraint", "constraints.txt")
+    run(*install, "torch", cwd=ROOT)
+    run(*install, str(wheel), cwd=ROOT)
+    code = (
+        "import torch, coarse2fine as c2f\n"
+        "model = torch.nn.Linear(8, 6)\n"
+        "criterion = c2f.CoarseToFineLoss(c2f.Hierarchy.from_classifier(model))\n"
+        "curriculum = c2f.Curriculum(criterion, epochs=3)\n"
+        "criterion(model(torch.randn(4, 8)), torch.arange(4)).backward()\n"
+        "print(c2f.__version__, c2f.__file__)"
+    )
+    version, where = run(python, "-c", code, cwd=tmp_path).split()
+    assert version == coarse2fine.__version__
+    assert str(tmp_path) in where
+    files = run(python, "-m", "pip", "show", "--files", "coarse2fine", cwd=tmp_path)
+    assert "coarse2fine/py.typed" in files
