@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import Row, in_a_fresh_process, medians
+from measure import Row, compare, in_a_fresh_process, seconds
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
@@ -114,17 +113,17 @@ def rows() -> list[Row]:
     result = []
     for classes, bound, loop_bound, repeats in ((1_000, 1.2, 6, 25), (10_000, 2.5, 14, 5)):
         data = mixture(classes)
-        ours, scipy = medians(
+        found = compare(
             lambda data=data: cluster_embeddings(data),
             lambda data=data: by_scipy(data),
             repeats=repeats,
         )
-        detail = f"{ours * 1e3:.3g} ms against {scipy * 1e3:.3g} ms"
+        detail = f"{found.ours * 1e3:.3g} ms against {found.peer * 1e3:.3g} ms"
         what = f"clustering, K = {classes:,}, against scipy's single linkage"
-        result.append(Row.at_least(what, scipy / ours, bound, "×", detail))
-        (loop,) = medians(lambda data=data: by_loop(data), repeats=1, warm_up=0)
+        result.append(Row.at_least(what, 1 / found.ratio, bound, "×", detail))
+        loop = seconds(lambda data=data: by_loop(data))
         what = f"clustering, K = {classes:,}, against a loop over clusters"
-        result.append(Row.at_least(what, loop / ours, loop_bound, "×", f"{loop:.3g} s"))
+        result.append(Row.at_least(what, loop / found.ours, loop_bound, "×", f"{loop:.3g} s"))
     found = large(10_000)
     result.append(Row.at_most("its peak memory, K = 10,000", found["memory"] / 1024, 0.5, " GB"))
     for classes in (50_000, 100_000):
@@ -157,9 +156,8 @@ def head_rows() -> list[Row]:
     for path in sorted(Path(folder, "heads").glob("*.npz")) if folder else []:
         with np.load(path, allow_pickle=False) as content:
             weights = content["W"].astype(np.float32)
-        start = time.perf_counter()
         hierarchy = Hierarchy.from_embeddings(weights)
-        taken = time.perf_counter() - start
+        taken = seconds(lambda weights=weights: Hierarchy.from_embeddings(weights))
         levels = " → ".join(map(str, hierarchy.num_clusters))
         what = f"hierarchy of the head {path.stem}, {weights.shape[0]:,}×{weights.shape[1]}"
         result.append(Row.plain(what, taken * 1e3, " ms", levels))

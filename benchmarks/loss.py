@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from measure import Row, in_a_fresh_process, medians
+from measure import Row, compare, in_a_fresh_process
 from torch import nn
 
 from coarse2fine import CoarseToFineLoss, Hierarchy
@@ -69,10 +69,10 @@ def rows() -> list[Row]:
             F.cross_entropy(logits, target).backward()
 
         repeats = 300 if classes <= 1_000 else 60
-        mine, peer = medians(ours, torchs, repeats=repeats, warm_up=10)
-        detail = f"{mine * 1e3:.3g} ms against {peer * 1e3:.3g} ms"
+        found = compare(ours, torchs, repeats=repeats, warm_up=10)
+        detail = f"{found.ours * 1e3:.3g} ms against {found.peer * 1e3:.3g} ms"
         what = f"loss, forward and backward, ({batch}, {classes:,}), against F.cross_entropy"
-        result.append(Row.at_most(what, mine / peer, bound, "×", detail))
+        result.append(Row.at_most(what, found.ratio, bound, "×", detail))
     mine, peer = (
         in_a_fresh_process(MEMORY, str(Path(__file__).parent), "512", "100000", kind)["extra"]
         for kind in ("ours", "torch")
@@ -98,9 +98,8 @@ def step_row() -> Row:
         optimiser.step()
 
     coarse = CoarseToFineLoss(middle_level(100))
-    mine, peer = medians(
-        lambda: step(coarse), lambda: step(nn.CrossEntropyLoss()), repeats=60, warm_up=3
-    )
-    detail = f"{mine * 1e3:.3g} ms against {peer * 1e3:.3g} ms"
+    plain = nn.CrossEntropyLoss()
+    found = compare(lambda: step(coarse), lambda: step(plain), repeats=100, warm_up=3)
+    detail = f"{found.ours * 1e3:.3g} ms against {found.peer * 1e3:.3g} ms"
     what = "training step of the paper's CNN, batch 512, 32×32, against plain cross-entropy"
-    return Row.at_most(what, mine / peer, 1.01, "×", detail)
+    return Row.at_most(what, found.ratio, 1.01, "×", detail)

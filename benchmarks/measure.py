@@ -1,4 +1,4 @@
-"""Timing two things in one run, and rows of the table."""
+"""Timing two things against each other, and rows of the table."""
 
 from __future__ import annotations
 
@@ -41,18 +41,35 @@ def _text(value: float, unit: str, detail: str) -> str:
     return f"{value:.3g}{unit}" + (f" ({detail})" if detail else "")
 
 
-def medians(*functions: Callable[[], Any], repeats: int, warm_up: int = 1) -> list[float]:
-    """Return the median time of each function, called in turns so that noise hits all alike."""
-    for _ in range(warm_up):
-        for function in functions:
-            function()
-    times: list[list[float]] = [[] for _ in functions]
-    for _ in range(repeats):
-        for function, taken in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            taken.append(time.perf_counter() - start)
-    return [statistics.median(taken) for taken in times]
+@dataclass
+class Comparison:
+    """The median times of two functions, and the median of the ratios of their turns."""
+
+    ours: float
+    peer: float
+    ratio: float
+
+
+def compare(
+    ours: Callable[[], Any], peer: Callable[[], Any], *, repeats: int, warm_up: int = 1
+) -> Comparison:
+    """Time two functions in turns, so that noise hits both alike; ratio is ours to peer's."""
+    pairs = []
+    for repeat in range(-warm_up, repeats):
+        # Who goes first changes, as the second finds caches as the first left them.
+        order = (ours, peer) if repeat % 2 else (peer, ours)
+        taken = {function: seconds(function) for function in order}
+        if repeat >= 0:
+            pairs.append((taken[ours], taken[peer]))
+    mine, theirs = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return Comparison(mine, theirs, statistics.median(a / b for a, b in pairs))
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    """Return how long a call takes."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
 
 
 def in_a_fresh_process(code: str, *arguments: str) -> dict[str, Any]:

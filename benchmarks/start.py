@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from measure import Row, medians
+from measure import Row, compare
 
 
 def rows() -> list[Row]:
@@ -13,14 +13,13 @@ def rows() -> list[Row]:
         subprocess.run([sys.executable, "-c", code], check=True)
 
     everything = "from coarse2fine import CoarseToFineLoss, Curriculum, Hierarchy"
-    mine, bare, peer = medians(
-        lambda: importing(everything),
-        lambda: importing("import coarse2fine"),
-        lambda: importing("import torch"),
-        repeats=9,
-    )
-    detail = f"{mine:.3g} s against {peer:.3g} s"
-    return [
-        Row.at_most("import coarse2fine, against import torch", bare / peer, 1.1, "×"),
-        Row.at_most("importing the three names of the README", mine / peer, 1.1, "×", detail),
-    ]
+    names = {"import coarse2fine": "import coarse2fine", "the README's three names": everything}
+    result = []
+    for what, code in names.items():
+        found = compare(
+            lambda code=code: importing(code), lambda: importing("import torch"), repeats=9
+        )
+        detail = f"{found.ours:.3g} s against {found.peer:.3g} s"
+        what = f"{what}, against import torch"
+        result.append(Row.at_most(what, found.ratio, 1.1, "×", detail))
+    return result

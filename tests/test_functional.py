@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
-from coarse2fine import coarse_cross_entropy, coarse_log_softmax, functional
+from coarse2fine import _marginal, coarse_cross_entropy, coarse_log_softmax, functional
 
 CLASSES = 12
 CLUSTERS = {
@@ -138,8 +138,8 @@ def test_every_way_of_finding_the_cluster_gives_the_same(
     logits.requires_grad_()
     expected = -coarse_log_softmax(logits, clusters).gather(1, target[:, None]).mean()
     (expected_grad,) = torch.autograd.grad(expected, logits)
-    monkeypatch.setattr(functional, "TABLE_ENTRIES", table_entries)
-    monkeypatch.setattr(functional, "LARGE_SHARE", large_share)
+    monkeypatch.setattr(_marginal, "TABLE_ENTRIES", table_entries)
+    monkeypatch.setattr(_marginal, "LARGE_SHARE", large_share)
     found = coarse_cross_entropy(logits, target, clusters)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(torch.autograd.grad(found, logits)[0], expected_grad)
@@ -158,7 +158,7 @@ def test_gradient_is_softmax_minus_softmax_within_the_cluster():
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("clusters", CLUSTERS.values(), ids=CLUSTERS)
 def test_first_and_second_derivatives(monkeypatch, clusters, options, large_share, soft):
-    monkeypatch.setattr(functional, "LARGE_SHARE", large_share)
+    monkeypatch.setattr(_marginal, "LARGE_SHARE", large_share)
     logits, target = make((2, 2), soft=soft)
     logits.requires_grad_()
     options = fitting(options, soft)
@@ -173,7 +173,7 @@ def test_first_and_second_derivatives(monkeypatch, clusters, options, large_shar
 @pytest.mark.parametrize("large_share", [0.0, 1.0], ids=["dense", "gathered"])
 @pytest.mark.parametrize("scale", [1e4, -1e4])
 def test_large_logits_are_safe(monkeypatch, scale, large_share):
-    monkeypatch.setattr(functional, "LARGE_SHARE", large_share)
+    monkeypatch.setattr(_marginal, "LARGE_SHARE", large_share)
     logits = torch.tensor([[0.0, scale, scale, 0.0, 0.0, 0.0]], requires_grad=True)
     loss = coarse_cross_entropy(logits, torch.tensor([0]), [0, 1, 1, 2, 2, 2])
     loss.backward()
@@ -185,7 +185,7 @@ def test_large_logits_are_safe(monkeypatch, scale, large_share):
 @pytest.mark.parametrize("large_share", [0.0, 1.0], ids=["dense", "gathered"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_computed_in_float32(monkeypatch, dtype, large_share):
-    monkeypatch.setattr(functional, "LARGE_SHARE", large_share)
+    monkeypatch.setattr(_marginal, "LARGE_SHARE", large_share)
     logits = torch.randn(64, CLASSES).mul(100).to(dtype).requires_grad_()
     target = torch.randint(0, CLASSES, (64,))
     loss = coarse_cross_entropy(logits, target, CLUSTERS["even"], reduction="sum")
@@ -199,7 +199,7 @@ def test_half_precision_is_computed_in_float32(monkeypatch, dtype, large_share):
 
 @pytest.mark.parametrize("large_share", [0.0, 1.0], ids=["dense", "gathered"])
 def test_a_whole_cluster_at_minus_infinity(monkeypatch, large_share):
-    monkeypatch.setattr(functional, "LARGE_SHARE", large_share)
+    monkeypatch.setattr(_marginal, "LARGE_SHARE", large_share)
     clusters = torch.tensor([0, 0, 1, 1, 2, 2, 2])
     logits = torch.tensor([[-math.inf, -math.inf, 1.0, 2.0, 0.0, 0.0, 0.0]] * 2)
     logits.requires_grad_()
@@ -238,12 +238,14 @@ def test_clusters_may_be_a_list_or_an_array():
 @pytest.mark.parametrize("table_entries", [0, 2**20])
 @pytest.mark.parametrize("clusters", CLUSTERS.values(), ids=CLUSTERS)
 @pytest.mark.parametrize("wrong", [-1, CLASSES, 10**6])
-def test_a_target_out_of_range_is_named(monkeypatch, clusters, wrong, table_entries):
-    monkeypatch.setattr(functional, "TABLE_ENTRIES", table_entries)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_target_out_of_range_is_named(monkeypatch, clusters, wrong, table_entries, options):
+    monkeypatch.setattr(_marginal, "TABLE_ENTRIES", table_entries)
     logits, target = make((4, 2))
+    target[0, 0] = options.get("ignore_index", -100)
     target[2, 1] = wrong
     with pytest.raises(ValueError, match=rf"target\[2, 1\] is {wrong}.* 0\.\.{CLASSES - 1}"):
-        coarse_cross_entropy(logits, target, clusters)
+        coarse_cross_entropy(logits, target, clusters, **options)
 
 
 @pytest.mark.parametrize(

@@ -12,71 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 from torch.nn import functional as F
 
 from ._arrays import to_integers
+from ._marginal import ClusterLoss, CoarseLogSoftmax, Partition, along_classes
 
 __all__ = ["coarse_cross_entropy", "coarse_log_softmax"]
-
-
-# A table of every class's cluster mates is kept up to this many entries (8 MiB).
-TABLE_ENTRIES = 2**20
-# Where the largest cluster has more than this share of the classes, looking at all is as fast.
-LARGE_SHARE = 0.25
-
-
-class Partition:
-    """A level prepared for the loss: it finds the classes in a target's cluster.
-
-    Args:
-        clusters: The cluster of each class.
-    """
-
-    def __init__(self, clusters: Tensor) -> None:
-        self.clusters = clusters
-        sizes = torch.bincount(clusters)
-        self.largest = int(sizes.max())
-        self._slots = torch.arange(self.largest, device=clusters.device)
-        self._sizes = sizes[clusters]
-        self._starts = (sizes.cumsum(0) - sizes)[clusters]
-        # Padded, so that every class can look at as many slots as the largest cluster has.
-        order = torch.argsort(clusters, stable=True)
-        self._order = torch.cat([order, order.new_zeros(self.largest)])
-        self._table: tuple[Tensor, Tensor] | None = None
-        if len(clusters) * self.largest <= TABLE_ENTRIES:
-            self._table = self._look_up(torch.arange(len(clusters), device=clusters.device))
-
-    @property
-    def is_finest(self) -> bool:
-        """Whether every class is a cluster of its own."""
-        return self.largest == 1
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether the clusters are so large that looking at all classes is as fast."""
-        return self.largest > LARGE_SHARE * len(self.clusters)
-
-    def mates(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the classes in each target's cluster, and -inf for slots that are empty, else 0.
-
-        Both have the shape of `target` with a dimension of slots inserted at 1.
-        """
-        classes = target.reshape(-1)
-        if self._table is None:
-            mates, empty = self._look_up(classes)
-        else:
-            mates, empty = (part.index_select(0, classes) for part in self._table)
-        if target.dim() == 1:
-            return mates, empty
-        shape = *target.shape, self.largest
-        return mates.view(shape).movedim(-1, 1), empty.view(shape).movedim(-1, 1)
-
-    def _look_up(self, classes: Tensor) -> tuple[Tensor, Tensor]:
-        # index_select refuses negative indices, which plain indexing would wrap around.
-        places = self._starts.index_select(0, classes)[:, None] + self._slots
-        is_empty = self._slots >= self._sizes[classes, None]
-        return self._order[places], torch.where(is_empty, -torch.inf, 0.0)
 
 
 def coarse_cross_entropy(
@@ -146,8 +87,8 @@ def coarse_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
         >>> coarse_log_softmax(logits, torch.tensor([0, 0, 0, 1])).exp()
         tensor([[0.7500, 0.7500, 0.7500, 0.2500]])
     """
-    index = _along_classes(clusters, input).expand_as(input)
-    output: Tensor = _CoarseLogSoftmax.apply(input, index)  # type: ignore[no-untyped-call]
+    index = along_classes(clusters, input).expand_as(input)
+    output: Tensor = CoarseLogSoftmax.apply(input, index)  # type: ignore[no-untyped-call]
     return output
 
 
@@ -175,24 +116,17 @@ def level_cross_entropy(
         target = target.to(input.dtype)
     if weight is not None:
         weight = weight.to(input.dtype)
+    arguments = input, target, clusters, partition, weight, ignore_index
     try:
-        if partition is not None and partition.is_finest:
-            return F.cross_entropy(
-                input,
-                target,
-                weight,
-                ignore_index=ignore_index,
-                reduction=reduction,
-                label_smoothing=label_smoothing,
-            )
-        return _reduced_loss(
-            input, target, clusters, partition, weight, ignore_index, reduction, label_smoothing
-        )
-    except IndexError as error:
-        raise _target_error(target, len(clusters), ignore_index) from error
+        return _level_loss(*arguments, reduction, label_smoothing, look=False)
+    except IndexError:  # an index that may be ignore_index
+        try:
+            return _level_loss(*arguments, reduction, label_smoothing, look=True)
+        except IndexError as error:
+            raise _target_error(target, len(clusters), ignore_index) from error
 
 
-def _reduced_loss(
+def _level_loss(
     input: Tensor,
     target: Tensor,
     clusters: Tensor,
@@ -201,18 +135,31 @@ def _reduced_loss(
     ignore_index: int,
     reduction: str,
     label_smoothing: float,
+    *,
+    look: bool,
 ) -> Tensor:
+    """Compute the loss of checked arguments; `look` for targets to ignore in any case."""
+    if partition is not None and partition.is_finest:
+        return F.cross_entropy(
+            input,
+            target,
+            weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
     is_single = input.dim() == 1
     if is_single:
         input, target = input[None], target[None]
-    is_soft = target.is_floating_point()
-    ignored = None if is_soft else _ignored(target, ignore_index, partition)
-    is_plain = not is_soft and ignored is None and weight is None and label_smoothing == 0
-    if is_plain and reduction == "mean":
-        return _hard_losses(input, target, clusters, partition, mean=True)
-    if is_soft:
+    if target.is_floating_point():
         losses, counts = _soft_losses(input, target, clusters, weight, label_smoothing), None
     else:
+        # Eagerly on the CPU an index that is no class shows itself as an error.
+        must_look = look or partition is None or input.device.type != "cpu" or label_smoothing > 0
+        is_class = 0 <= ignore_index < len(clusters)
+        ignored = target == ignore_index if must_look or is_class else None
+        if ignored is None and weight is None and label_smoothing == 0 and reduction == "mean":
+            return _hard_losses(input, target, clusters, partition, mean=True)
         losses, counts = _index_losses(
             input, target, clusters, partition, weight, ignored, label_smoothing
         )
@@ -221,14 +168,6 @@ def _reduced_loss(
     if reduction == "sum":
         return losses.sum()
     return losses.mean() if counts is None else losses.sum() / counts.sum()
-
-
-def _ignored(target: Tensor, ignore_index: int, partition: Partition | None) -> Tensor | None:
-    """Return which targets do not count; None where it is known without cost that all do."""
-    ignored = target == ignore_index
-    # Only eagerly on the CPU is looking at the values free.
-    can_look = partition is not None and target.device.type == "cpu"
-    return None if can_look and not ignored.any() else ignored
 
 
 def _soft_losses(
@@ -241,7 +180,7 @@ def _soft_losses(
     """Return the losses for targets of class probabilities."""
     share = target * (1 - label_smoothing) + label_smoothing / len(clusters)
     if weight is not None:
-        share = share * _along_classes(weight, input)
+        share = share * along_classes(weight, input)
     return -(share * coarse_log_softmax(input, clusters)).sum(dim=1)
 
 
@@ -267,10 +206,10 @@ def _index_losses(
         return (losses if counts is None else losses * counts), counts
 
     log_probability = coarse_log_softmax(input, clusters)
-    hard = -log_probability.gather(1, target.unsqueeze(1)).squeeze(1)
+    hard = F.nll_loss(log_probability, target, reduction="none")
     hard = hard if counts is None else hard * counts
     if weight is not None:
-        log_probability = log_probability * _along_classes(weight, input)
+        log_probability = log_probability * along_classes(weight, input)
     smooth = -log_probability.mean(dim=1)
     smooth = smooth if ignored is None else smooth.masked_fill(ignored, 0)
     return (1 - label_smoothing) * hard + label_smoothing * smooth, counts
@@ -281,101 +220,11 @@ def _hard_losses(
 ) -> Tensor:
     if partition is None or partition.is_dense:
         own = clusters.index_select(0, target.reshape(-1)).view(target.shape)
-        mates, empty = None, own.unsqueeze(1) != _along_classes(clusters, input)
+        mates, empty = None, own.unsqueeze(1) != along_classes(clusters, input)
     else:
         mates, empty = partition.mates(target)
-    output: Tensor = _ClusterLoss.apply(input, mates, empty, mean)  # type: ignore[no-untyped-call]
+    output: Tensor = ClusterLoss.apply(input, mates, empty, mean)  # type: ignore[no-untyped-call]
     return output
-
-
-class _ClusterLoss(Function):
-    """-log of the probability of each target's cluster, or the mean of that.
-
-    `mates` holds the classes of that cluster, in slots, and `empty` -inf for those without
-    one; where `mates` is None, `empty` says for every class whether it is outside.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, mates: Tensor | None, empty: Tensor, mean: bool) -> Tensor:
-        log_probability, within, loss = _cluster_terms(input, mates, empty)
-        ctx.mean = mean
-        # The log-probabilities make room for the gradient, so that memory is that of one.
-        slope = _slope(log_probability.exp_(), within, mates)
-        ctx.save_for_backward(input, mates, empty, slope)
-        return loss.mean() if mean else loss
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        input, mates, empty, slope = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted
-            log_probability, within, _ = _cluster_terms(input, mates, empty)
-            slope = _slope(log_probability.exp(), within, mates)
-        count = slope.numel() // slope.shape[1]
-        grad = grads[0] / count if ctx.mean else grads[0].unsqueeze(1)
-        return slope * grad, None, None, None
-
-
-def _slope(probability: Tensor, within: Tensor, mates: Tensor | None) -> Tensor:
-    """Return the softmax minus the softmax within the cluster."""
-    if mates is None:
-        return probability - within
-    if torch.is_grad_enabled():
-        return probability.scatter_add(1, mates, -within)
-    return probability.scatter_add_(1, mates, -within)
-
-
-def _cluster_terms(
-    input: Tensor, mates: Tensor | None, empty: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the log-softmax, the softmax within each target's cluster, and the loss.
-
-    A cluster all at -inf has an infinite loss, and zeros for its softmax.
-    """
-    log_probability = input.log_softmax(dim=1)
-    if mates is None:
-        members = log_probability.masked_fill(empty, -torch.inf)
-    else:
-        members = log_probability.gather(1, mates) + empty
-    largest = members.amax(dim=1, keepdim=True).clamp_min(torch.finfo(input.dtype).min)
-    share = (members - largest).exp()
-    total = share.sum(dim=1, keepdim=True)
-    within = share / total.clamp_min(torch.finfo(input.dtype).tiny)
-    return log_probability, within, -(largest + total.log()).squeeze(1)
-
-
-class _CoarseLogSoftmax(Function):
-    """See `coarse_log_softmax`; `index` is the cluster of each entry of `input`."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, index: Tensor) -> Tensor:
-        log_probability, within, output = _coarse_terms(input, index)
-        ctx.save_for_backward(input, index, log_probability, within)
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        input, index, log_probability, within = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted
-            log_probability, within, _ = _coarse_terms(input, index)
-        of_cluster = torch.zeros_like(grads[0]).scatter_add(1, index, grads[0]).gather(1, index)
-        total = grads[0].sum(dim=1, keepdim=True)
-        return within * of_cluster - log_probability.exp() * total, None
-
-
-def _coarse_terms(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the log-softmax, the softmax within each class's cluster, and the output."""
-    log_probability = input.log_softmax(dim=1)
-    members = log_probability.clamp_min(torch.finfo(input.dtype).min)
-    largest = torch.full_like(members, -torch.inf)
-    largest = largest.scatter_reduce(1, index, members.detach(), "amax").gather(1, index)
-    share = (members - largest).exp()
-    total = torch.zeros_like(share).scatter_add(1, index, share).gather(1, index)
-    return log_probability, share / total, total.log() + largest
-
-
-def _along_classes(values: Tensor, input: Tensor) -> Tensor:
-    """Shape one value a class so that it broadcasts along dimension 1 of `input`."""
-    return values.view(1, -1, *[1] * (input.dim() - 2))
 
 
 def _check(

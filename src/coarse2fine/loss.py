@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .functional import Partition, level_cross_entropy
+from ._marginal import Partition
+from .functional import level_cross_entropy
 from .hierarchy import Hierarchy
 
 
