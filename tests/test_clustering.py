@@ -98,15 +98,17 @@ def test_levels_equal_brute_force(linkage, classes, seed):
 @pytest.mark.parametrize("linkage", LINKAGES)
 @pytest.mark.parametrize("keep", [0, 10**6], ids=["tiles", "matrix"])
 @pytest.mark.parametrize("matrix_bytes", [0, 10**9], ids=["no matrix", "any matrix"])
+@pytest.mark.parametrize("pass_share", [-1, 0.25, 10], ids=["contract", "mixed", "maxima"])
 @pytest.mark.parametrize("tile", [4, 7, 1024])
 @pytest.mark.parametrize(
     "make", [mixture, lambda n, s: np.random.default_rng(s).normal(size=(n, 32))]
 )
 def test_embeddings_in_tiles_of_any_size_equal_their_distances(
-    monkeypatch, linkage, keep, matrix_bytes, tile, make
+    monkeypatch, linkage, keep, matrix_bytes, pass_share, tile, make
 ):
     monkeypatch.setattr(clustering, "KEEP_CLASSES", keep)
     monkeypatch.setattr(vectors, "MATRIX_BYTES", matrix_bytes)
+    monkeypatch.setattr(vectors, "PASS_SHARE", pass_share)
     monkeypatch.setattr(tiles, "TILE", tile)
     monkeypatch.setattr(tiles, "QUERY_TILE", tile)
     embeddings = make(90, 1)
@@ -239,6 +241,7 @@ def test_a_cluster_larger_than_a_tile_is_cut_over_blocks(monkeypatch):
     monkeypatch.setattr(clustering, "KEEP_CLASSES", 0)
     monkeypatch.setattr(tiles, "TILE", 8)
     monkeypatch.setattr(tiles, "QUERY_TILE", 8)
+    monkeypatch.setattr(vectors, "PASS_SHARE", -1)
     for linkage in ("single", "complete"):
         found = cluster_embeddings(embeddings, linkage)
         expected = cluster_distances(cosine(embeddings), linkage)

@@ -73,12 +73,13 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
 def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clustering:
     """Cluster classes by the cosine distances of their embeddings.
 
-    Beyond 2,048 classes the K×K distances are never stored: they are made in tiles, twice,
-    the second time contracted to distances of clusters. Equal distances are ordered by the
-    classes' indices. The arithmetic is that of the embeddings' dtype, float32 for half
-    precision. Time is O(K²E). Memory is two copies of the embeddings, six bytes for every
-    1,024 pairs of classes, and the distances of the clusters: with single linkage at most
-    128 MiB, with complete linkage those of the clusters after the first round.
+    Beyond 2,048 classes the K×K distances are never stored: they are made in tiles, of which
+    later rounds make few anew. Equal distances go by the classes' indices; beyond
+    2,048 classes, by their places in a fixed order. The arithmetic is that of the
+    embeddings' dtype, float32 for half precision. Time is O(K²E). Memory is one to two copies
+    of the embeddings, about 20 bytes for every 1,024 pairs of classes, and at times the
+    distances of clusters: with single linkage at most 128 MiB, with complete linkage those of
+    the clusters after the first round.
 
     Args:
         embeddings: A K×E matrix, one row a class, none of them zero.

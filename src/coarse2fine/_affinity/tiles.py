@@ -131,11 +131,12 @@ class Maxima:
         everyone = np.arange(len(block))
         return block * TILE + self._places[everyone, block], self.values[everyone, block]
 
-    def nearest_outside(self, labels: IntArray) -> tuple[IntArray, Array]:
+    def nearest_outside(self, labels: IntArray, most: float) -> tuple[IntArray, Array] | None:
         """Return each cluster's closest pair of rows (its own, another's), and how similar.
 
-        A maximum that lies within the row's own cluster says only that no other in that
-        block is larger. Such a one is made anew where it could hide the cluster's best.
+        A maximum that lies within the row's own cluster says only that nothing else in that
+        block is more similar. Such a one is made anew where it could hide the cluster's
+        best; None is returned where these are more than `most`.
         """
         partner = np.arange(len(self.blocks), dtype=np.int32) * TILE + self._places
         inside = labels.astype(np.int32)[partner] == labels[:, None]
@@ -143,21 +144,27 @@ class Maxima:
         best = np.full(labels.max() + 1, -np.inf, known.dtype)
         np.maximum.at(best, labels, known)
         hidden = inside & (self.values >= best[labels, None])
-        for block, columns in enumerate(self.blocks):
-            rows = np.flatnonzero(hidden[:, block])
-            right = self.vectors.rows[columns]
-            for start in range(0, len(rows), TILE):
-                some = rows[start : start + TILE]
-                tile = self.vectors.product(self.vectors.take(some), right)
-                tile[labels[some, None] == labels[columns]] = -np.inf
-                self.values[some, block], self._places[some, block] = _row_maxima(tile)
+        if hidden.sum() > most:
+            return None
+        self._renew(labels, hidden)
         outside = np.where(inside & ~hidden, -np.inf, self.values)
         block = outside.argmax(axis=1)
         everyone = np.arange(len(block))
-        found, similar = block * TILE + self._places[everyone, block], outside[everyone, block]
+        similar = outside[everyone, block]
         order = np.lexsort((-similar, labels))
         winner = order[np.searchsorted(labels[order], np.arange(len(best)))]
-        return np.stack([winner, found[winner]], axis=1), similar[winner]
+        found = block[winner] * TILE + self._places[winner, block[winner]]
+        return np.stack([winner, found], axis=1), similar[winner]
+
+    def _renew(self, labels: IntArray, hidden: Array) -> None:
+        """Make maxima over what is outside of the row's own cluster."""
+        for block, columns in enumerate(self.blocks):
+            rows = np.flatnonzero(hidden[:, block])
+            for start in range(0, len(rows), TILE):
+                some = rows[start : start + TILE]
+                tile = self.vectors.product(self.vectors.take(some), self.vectors.rows[columns])
+                tile[labels[some, None] == labels[columns]] = -np.inf
+                self.values[some, block], self._places[some, block] = _row_maxima(tile)
 
 
 def contract(vectors: Vectors, blocks: list[Block], combine: np.ufunc) -> Array:

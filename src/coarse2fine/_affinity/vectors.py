@@ -6,22 +6,57 @@ import numpy as np
 
 from .._arrays import Array, IntArray
 from . import tiles
-from .matrix import matrix_rounds
+from .matrix import cluster_matrix, matrix_rounds
 from .rounds import Tree, first_items, merge, one_round, shares, stack, to_distances, with_items
 
 # How much memory the matrix of cluster-to-cluster distances may take, in bytes.
 MATRIX_BYTES = 128 * 2**20
+# Every so many-th row is a landmark; comparing all with these is a sixteenth of a pass.
+LANDMARK_STEP = 32
+# The part of a pass over all tiles up to which a round by maxima is cheaper than contraction.
+PASS_SHARE = 0.25
 
 
 def cluster_tiles(rows: Array, linkage: str) -> Tree:
     """Cluster by single or complete linkage: over tiles, then on the contracted matrix."""
-    vectors = tiles.Vectors(tiles.unit(rows))
+    rows = tiles.unit(rows)
+    order = _coherent_order(rows)
+    rows = rows[order]
+    tree = _cluster_ordered(tiles.Vectors(rows), linkage)
+    return with_items(tree, order[tree.pairs], np.argsort(order))
+
+
+def _coherent_order(rows: Array) -> IntArray:
+    """Return an order of unit vectors that puts similar ones near each other.
+
+    Each goes to the most similar of some landmarks, which are clustered among themselves.
+    The result of clustering does not depend on it, but most of what a row is similar to
+    then lies in few blocks, which saves work after the first round.
+    """
+    landmarks = rows[:: min(LANDMARK_STEP, len(rows) // 2)]
+    nearest = [
+        (rows[at : at + tiles.TILE] @ landmarks.T).argmax(axis=1)
+        for at in range(0, len(rows), tiles.TILE)
+    ]
+    tree = cluster_matrix(to_distances(landmarks @ landmarks.T), "single", hashed=False)
+    place = np.empty(len(landmarks), np.int64)
+    place[np.lexsort(tree.partitions)] = np.arange(len(landmarks))
+    return np.argsort(place[np.concatenate(nearest)], kind="stable")
+
+
+def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
+    """Cluster by maxima while that is cheap, then contract to a matrix of clusters."""
     maxima = tiles.Maxima(vectors)
     partner, best = maxima.nearest()
     joined, labels = merge(partner, -best, None, first=True)
     tree = one_round(partner, to_distances(best), joined, labels, 0)
-    while linkage == "single" and (labels.max() + 1) ** 2 * rows.itemsize > MATRIX_BYTES:
-        pairs, best = maxima.nearest_outside(labels)
+    while linkage == "single":
+        fits = (labels.max() + 1) ** 2 * vectors.rows.itemsize <= MATRIX_BYTES
+        most = PASS_SHARE * len(labels) ** 2 / 2 / tiles.TILE if fits else np.inf
+        found = maxima.nearest_outside(labels, most)
+        if found is None:
+            break
+        pairs, best = found
         joined, merged = merge(labels[pairs[:, 1]], -best, None, first=False)
         edges = pairs[joined], to_distances(best[joined])
         labels = merged[labels]
