@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ._affinity.matrix import cluster_matrix
-from ._affinity.rounds import Tree, first_items, number, to_distances
+from ._affinity.rounds import Tree, first_items, to_distances
 from ._affinity.tiles import lengths, unit
 from ._affinity.vectors import cluster_means, cluster_tiles
 from ._arrays import Array, IntArray, check_finite, to_floats
@@ -155,7 +155,7 @@ def _assemble(tree: Tree, linkage: str) -> Clustering:
     pairs = np.sort(pairs, axis=1)
     order = np.lexsort((pairs[:, 1], pairs[:, 0], tree.rounds))
     count = len(pairs) + 1
-    coarse = [number(part) for part in reversed(tree.partitions) if 0 < part.max() < count - 1]
+    coarse = [part for part in reversed(tree.partitions) if 0 < part.max() < count - 1]
     levels = (*coarse, np.arange(count))
     return Clustering(levels, pairs[order], tree.heights[order], tree.rounds[order])
 

@@ -87,14 +87,15 @@ def _closest_items(matrix: Array, merged: IntArray, clusters: IntArray, heights:
     products = sizes[clusters].prod(axis=1)
     chunk = np.cumsum(products) // CHUNK_ENTRIES
     found = np.zeros_like(clusters)
-    for number in np.unique(chunk):
-        pair = np.flatnonzero(chunk == number)
+    # In chunks of pairs, as two large clusters have many entries between them.
+    for begin in np.flatnonzero(np.diff(chunk, prepend=-1)):
+        pair = slice(begin, np.searchsorted(chunk, chunk[begin], side="right"))
         at, slot = ragged(products[pair])
-        left, right = clusters[pair[at]].T
+        left, right = clusters[pair][at].T
         row = items[starts[left] + slot // sizes[right]]
         column = items[starts[right] + slot % sizes[right]]
-        hit = np.flatnonzero(matrix[row, column] == heights[pair[at]])[::-1]
-        found[pair[at[hit]]] = np.stack([row[hit], column[hit]], axis=1)
+        hit = np.flatnonzero(matrix[row, column] == heights[pair][at])[::-1]
+        found[begin + at[hit], 0], found[begin + at[hit], 1] = row[hit], column[hit]
     return found
 
 

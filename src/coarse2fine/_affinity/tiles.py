@@ -61,14 +61,17 @@ class Vectors:
 
 
 def lengths(rows: Array) -> Array:
-    """Return the Euclidean length of each row, summed in float64 so that no square is lost."""
-    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    """Return the Euclidean length of each row."""
+    squares = np.einsum("ij,ij->i", rows, rows)
+    if not np.finfo(rows.dtype).tiny <= squares.min() <= squares.max() < np.inf:
+        # What the dtype cannot hold as a square it may hold as a length.
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     return np.asarray(np.sqrt(squares), rows.dtype)
 
 
 def unit(rows: Array) -> Array:
     """Return the rows scaled to length one."""
-    return np.asarray(rows / lengths(rows)[:, None])
+    return np.asarray(rows * (1 / lengths(rows))[:, None])
 
 
 def ragged(sizes: IntArray) -> tuple[IntArray, IntArray]:

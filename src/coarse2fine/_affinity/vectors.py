@@ -7,7 +7,17 @@ import numpy as np
 from .._arrays import Array, IntArray
 from . import tiles
 from .matrix import cluster_matrix, matrix_rounds
-from .rounds import Tree, first_items, merge, one_round, shares, stack, to_distances, with_items
+from .rounds import (
+    Tree,
+    first_items,
+    merge,
+    number,
+    one_round,
+    shares,
+    stack,
+    to_distances,
+    with_items,
+)
 
 # How much memory the matrix of cluster-to-cluster distances may take, in bytes.
 MATRIX_BYTES = 128 * 2**20
@@ -23,7 +33,8 @@ def cluster_tiles(rows: Array, linkage: str) -> Tree:
     order = _coherent_order(rows)
     rows = rows[order]
     tree = _cluster_ordered(tiles.Vectors(rows), linkage)
-    return with_items(tree, order[tree.pairs], np.argsort(order))
+    tree = with_items(tree, order[tree.pairs], np.argsort(order))
+    return tree._replace(partitions=[number(part) for part in tree.partitions])
 
 
 def _coherent_order(rows: Array) -> IntArray:
