@@ -192,3 +192,10 @@ def test_a_compiled_step_with_the_model_serves_all_levels(hierarchy, batch):
         criterion.level = level
         torch.testing.assert_close(loss_of(inputs, batch[1]), criterion(model(inputs), batch[1]))
     assert counter.frame_count == 1
+
+
+def test_eval_mode_treats_half_precision_and_bad_targets_as_training_does(hierarchy, batch):
+    criterion = CoarseToFineLoss(hierarchy).eval()
+    assert criterion(batch[0].half(), batch[1]).dtype == torch.float32
+    with pytest.raises(ValueError, match=r"target\[0\] is 12"):
+        criterion(batch[0], torch.full_like(batch[1], 12))

@@ -19,9 +19,9 @@ def class_distances(
 ) -> Array:
     """Return the K×K matrix of distances between classes.
 
-    Only the order of the entries counts in clustering, so ``"random"`` may give negative
-    ones, and ``"embedding_similarity"`` and ``"confusion"`` put together what is *unlike*,
-    as in the paper's comparison of metrics. The diagonal is 0 and plays no part.
+    Only the order of the entries counts in clustering, so negative ones, which some of the
+    metrics give, are fine. ``"embedding_similarity"`` and ``"confusion"`` put together what
+    is *unlike*, as in the paper's comparison of metrics. The diagonal is 0 and plays no part.
 
     Args:
         source: What the metric needs. For the embedding metrics a classifier, whose final

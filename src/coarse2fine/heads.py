@@ -18,7 +18,7 @@ _KINDS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 Layer: TypeAlias = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
-def find_head(model: nn.Module, name: str | None = None) -> tuple[str, Layer]:
+def find_head(model: nn.Module, head: str | None = None) -> tuple[str, Layer]:
     """Return the name and the module of the layer that makes a classifier's logits.
 
     That is, in this order: the layer of the given name; what timm's ``get_classifier()``
@@ -28,7 +28,7 @@ def find_head(model: nn.Module, name: str | None = None) -> tuple[str, Layer]:
 
     Args:
         model: The classifier.
-        name: The layer's name, as in ``model.named_modules()``. Defaults to None.
+        head: The layer's name, as in ``model.named_modules()``. Defaults to None.
 
     Raises:
         ValueError: Where there is no such layer, or several could be meant.
@@ -41,9 +41,9 @@ def find_head(model: nn.Module, name: str | None = None) -> tuple[str, Layer]:
     modules = dict(model.named_modules(remove_duplicate=False))
     modules |= dict(inside.named_modules(remove_duplicate=False))
     _check_sizes_known(modules)
-    if name is not None and name not in modules:
-        raise _not_found(f"the model has no layer {name!r}", inside)
-    found = _candidates(modules[name or ""], name or "")
+    if head is not None and head not in modules:
+        raise _not_found(f"the model has no layer {head!r}", inside)
+    found = _candidates(modules[head or ""], head or "")
     layers = {layer: path for path, layer in found.items() if _is_linear(layer)}
     if not layers:
         where = "".join(f" in {path!r} ({type(x).__name__})" for path, x in found.items() if path)

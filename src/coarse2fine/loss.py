@@ -73,6 +73,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         clusters = torch.from_numpy(np.stack(hierarchy.levels)).to(self._level.device)
         # Not part of the state: the hierarchy is, and its owner keeps it.
         self.register_buffer("_clusters", clusters, persistent=False)
+        self._partitions: dict[int, Partition] = {}
         self.level = 0
 
     @property
@@ -91,16 +92,15 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         # compiled code the tensor, which needs no recompilation.
         self._current = int(level) % depth
         self._level.fill_(self._current)
-        self._partition: Partition | None = None
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss at the level in force; in eval mode at the finest."""
-        if not self.training:
-            return super().forward(input, target)
         if torch.compiler.is_compiling():
+            if not self.training:
+                return super().forward(input, target)
             clusters, partition = self._clusters.index_select(0, self._level[None])[0], None
         else:
-            partition = self._prepared()
+            partition = self._prepared(self._current if self.training else -1)
             clusters = partition.clusters
         return level_cross_entropy(
             input,
@@ -118,10 +118,12 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         depth = len(self.hierarchy.levels)
         return f"classes={self.hierarchy.num_classes}, level={self.level} of 0..{depth - 1}"
 
-    def _prepared(self) -> Partition:
-        if self._partition is None or self._partition.clusters.device != self._clusters.device:
-            self._partition = Partition(self._clusters[self._current])
-        return self._partition
+    def _prepared(self, level: int) -> Partition:
+        level %= len(self._clusters)
+        found = self._partitions.get(level)
+        if found is None or found.clusters.device != self._clusters.device:
+            found = self._partitions[level] = Partition(self._clusters[level])
+        return found
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *args)

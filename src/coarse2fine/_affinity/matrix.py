@@ -119,8 +119,11 @@ def _fold_rows(matrix: Array, merged: IntArray, combine: np.ufunc) -> Array:
     items, starts, sizes = members(merged)
     falling = np.argsort(-sizes, kind="stable")
     folded = matrix.take(items[starts[falling]], axis=0)
-    for slot in range(1, sizes.max()):
-        count = int((sizes > slot).sum())
+    counts = len(sizes) - np.searchsorted(np.sort(sizes), np.arange(1, sizes.max()), side="right")
+    spare = np.empty((counts.max(initial=0), matrix.shape[1]), matrix.dtype)
+    for slot, count in enumerate(counts, start=1):
         rows = items[starts[falling[:count]] + slot]
-        combine(folded[:count], matrix.take(rows, axis=0), out=folded[:count])
+        # "clip" spares numpy a second buffer; the indices are in range.
+        matrix.take(rows, axis=0, out=spare[:count], mode="clip")
+        combine(folded[:count], spare[:count], out=folded[:count])
     return folded.take(np.argsort(falling), axis=0)

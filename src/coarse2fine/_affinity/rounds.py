@@ -35,7 +35,7 @@ def merge(
     Args:
         partner: The cluster closest to each cluster.
         cost: How far that is.
-        classes: See `_matrix_rounds`.
+        classes: See `matrix_rounds`.
         first: Whether this is the first round.
 
     Returns:
