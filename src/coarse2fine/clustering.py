@@ -58,7 +58,7 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
             (``"single"``), the mean over all pairs (``"average"``) or the distance of
             their farthest classes (``"complete"``). Defaults to ``"single"``.
 
-    Example:
+    Examples:
         >>> found = cluster_distances([[0, 1, 5, 6], [1, 0, 7, 8], [5, 7, 0, 2], [6, 8, 2, 0]])
         >>> [level.tolist() for level in found.levels]
         [[0, 0, 1, 1], [0, 1, 2, 3]]

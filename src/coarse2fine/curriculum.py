@@ -29,7 +29,7 @@ class Curriculum:
         boundaries: The epochs (or steps) at which the levels 1, 2, ... begin.
         epoch: How many epochs (or steps) have been done.
 
-    Example:
+    Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 0, 1], [0, 0, 1, 1, 2]])
         >>> curriculum = Curriculum(CoarseToFineLoss(hierarchy), epochs=6)
         >>> [curriculum.level_at(epoch) for epoch in range(8)]
@@ -121,7 +121,7 @@ def equal_shares(length: int, levels: int) -> tuple[int, ...]:
     Rounding is never carried on from level to level, and every coarse level lasts at least
     one epoch.
 
-    Example:
+    Examples:
         >>> equal_shares(11, 3)
         (4, 7)
         >>> equal_shares(1, 3)
@@ -146,7 +146,7 @@ def epochs_to_reach(accuracies: Sequence[float], fraction: float = 0.9) -> int:
         accuracies: The baseline's validation accuracy after each epoch.
         fraction: Defaults to 0.9.
 
-    Example:
+    Examples:
         >>> epochs_to_reach([0.2, 0.5, 0.56, 0.6, 0.58])
         3
     """
@@ -164,7 +164,7 @@ def share_of_best_epoch(accuracies: Sequence[float], fraction: float = 0.9) -> i
         accuracies: The baseline's validation accuracy after each epoch.
         fraction: Defaults to 0.9.
 
-    Example:
+    Examples:
         >>> share_of_best_epoch([0.2, 0.5, 0.56, 0.6, 0.58])
         4
     """
@@ -182,7 +182,7 @@ def best_candidate(candidates: Sequence[int], accuracies: Sequence[float]) -> in
         candidates: Curriculum lengths; the paper's are 5, 10, 20, 30, 40 and 50.
         accuracies: The best validation accuracy that a curriculum of each length led to.
 
-    Example:
+    Examples:
         >>> best_candidate([5, 10, 20], [0.61, 0.64, 0.63])
         10
     """

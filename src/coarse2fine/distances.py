@@ -37,7 +37,7 @@ def class_distances(
             against every other source. Defaults to None.
         seed: Of the random metric. Defaults to 0.
 
-    Example:
+    Examples:
         >>> class_distances([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]]).round(3)
         array([[0., 0., 1.],
                [0., 0., 1.],

@@ -52,7 +52,7 @@ def coarse_cross_entropy(
         label_smoothing: The share of the target that is spread evenly over the classes.
             Defaults to 0.0.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[2.0, 1.0, 0.0, -1.0]])
         >>> coarse_cross_entropy(logits, torch.tensor([1]), [0, 0, 1, 1])
         tensor(0.1269)
@@ -82,7 +82,7 @@ def coarse_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
         input: Logits of shape (N, K) or (N, K, d1, ...).
         clusters: The cluster of each class, a tensor of length K.
 
-    Example:
+    Examples:
         >>> logits = torch.tensor([[0.0, 0.0, 0.0, 0.0]])
         >>> coarse_log_softmax(logits, torch.tensor([0, 0, 0, 1])).exp()
         tensor([[0.7500, 0.7500, 0.7500, 0.2500]])

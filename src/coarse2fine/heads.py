@@ -33,7 +33,7 @@ def find_head(model: nn.Module, head: str | None = None) -> tuple[str, Layer]:
     Raises:
         ValueError: Where there is no such layer, or several could be meant.
 
-    Example:
+    Examples:
         >>> find_head(nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 3)))
         ('2', Linear(in_features=4, out_features=3, bias=True))
     """

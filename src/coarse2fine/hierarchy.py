@@ -47,7 +47,7 @@ class Hierarchy:
         class_names: The names of the classes, or None.
         cluster_names: For each level but the last the names of its clusters, or None.
 
-    Example:
+    Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 1]], ["cat", "dog", "fox", "car"])
         >>> print(hierarchy)
         4 classes: 2 → 4

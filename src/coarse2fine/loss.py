@@ -29,7 +29,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         reduction: Defaults to ``"mean"``.
         label_smoothing: Defaults to 0.0.
 
-    Example:
+    Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
         >>> criterion = CoarseToFineLoss(hierarchy)
         >>> logits, target = torch.tensor([[2.0, 1.0, 0.0, -1.0]]), torch.tensor([1])

@@ -21,7 +21,7 @@ def confusion_matrix(predictions: Any, targets: Any, num_classes: int | None = N
         targets: The true class indices, in the same shape.
         num_classes: K. Defaults to None: one more than the largest index.
 
-    Example:
+    Examples:
         >>> confusion_matrix([0, 1, 1], [0, 0, 1])
         array([[1, 1],
                [0, 1]])
@@ -45,7 +45,7 @@ def top_k_accuracy(scores: Any, targets: Any, k: int = 1) -> float:
         targets: The true class indices of shape (N).
         k: Defaults to 1.
 
-    Example:
+    Examples:
         >>> top_k_accuracy([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]], [1, 1], k=2)
         1.0
     """
@@ -77,7 +77,7 @@ def level_accuracies(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Ar
         targets: The true class indices of shape (N).
         hierarchy: The levels.
 
-    Example:
+    Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
         >>> level_accuracies([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
         array([0.75, 0.5 ])
@@ -108,7 +108,7 @@ def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Int
 def mistake_severity(predictions: Any, targets: Any, hierarchy: Hierarchy) -> float:
     """Return the mean height of the mistakes; NaN where there is none.
 
-    Example:
+    Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
         >>> mistake_severity([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
         1.5
