@@ -30,13 +30,9 @@ def middle_level(classes: int) -> Hierarchy:
 MEMORY = """
 import json, sys
 import torch
-from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import loss
-
-def memory(entry):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith(entry)).split()[1])
+from measure import memory, reset_peak
 
 batch, classes, kind = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 criterion = loss.CoarseToFineLoss(loss.middle_level(classes))
@@ -46,7 +42,7 @@ logits = torch.randn(batch, classes, requires_grad=True)
 target = torch.randint(0, classes, (batch,))
 criterion(logits[:2], target[:2]).backward()
 logits.grad = None
-Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+reset_peak()
 before = memory("VmRSS")
 criterion(logits, target).backward()
 print(json.dumps({"extra": (memory("VmHWM") - before) / (logits.numel() * 4)}))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,6 +71,20 @@ def seconds(function: Callable[[], Any]) -> float:
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
+
+
+def memory(entry: str) -> int:
+    """Return a size in bytes from /proc/self/status: VmRSS is the memory now, VmHWM its peak.
+
+    The peak of getrusage would not do: a process inherits it from the one that started it.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(entry)).split()[1])
+
+
+def reset_peak() -> None:
+    """Let VmHWM start anew from the memory in use now."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def in_a_fresh_process(code: str, *arguments: str) -> dict[str, Any]:

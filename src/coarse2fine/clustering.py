@@ -14,7 +14,7 @@ import numpy as np
 
 from ._affinity.matrix import cluster_matrix
 from ._affinity.rounds import Tree, first_items, to_distances
-from ._affinity.tiles import lengths, unit
+from ._affinity.tiles import lengths
 from ._affinity.vectors import cluster_means, cluster_tiles
 from ._arrays import Array, IntArray, check_finite, to_floats
 
@@ -86,10 +86,9 @@ def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clusteri
         linkage: See `cluster_distances`. Defaults to ``"single"``.
     """
     _check_linkage(linkage)
-    rows = check_embeddings(embeddings)
+    rows = unit_embeddings(embeddings)
     if len(rows) <= KEEP_CLASSES:
-        vectors = unit(rows)
-        tree = cluster_matrix(to_distances(vectors @ vectors.T), linkage, hashed=False)
+        tree = cluster_matrix(to_distances(rows @ rows.T), linkage, hashed=False)
     elif linkage == "average":
         tree = cluster_means(rows)
     else:
@@ -123,8 +122,8 @@ def check_distances(distances: Any) -> Array:
     return np.asarray((matrix + matrix.T) / 2)
 
 
-def check_embeddings(embeddings: Any) -> Array:
-    """Return `embeddings` as a matrix of finite, non-zero rows, or say which row is wrong."""
+def unit_embeddings(embeddings: Any) -> Array:
+    """Return the rows of `embeddings` scaled to length one, or say which row is wrong."""
     rows = to_floats(embeddings, "embeddings")
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"embeddings must be a matrix, one row a class. Got shape {rows.shape}.")
@@ -141,7 +140,7 @@ def check_embeddings(embeddings: Any) -> Array:
             f"embeddings[{row}] is zero, so it has no cosine distance to the others; leave "
             f"that class out or give it a vector."
         )
-    return rows
+    return np.asarray(rows * (1 / length)[:, None])
 
 
 def _check_linkage(linkage: str) -> None:
@@ -153,8 +152,8 @@ def _check_linkage(linkage: str) -> None:
 def _assemble(tree: Tree, linkage: str) -> Clustering:
     pairs = tree.pairs if linkage == "single" else _first_classes(tree)
     pairs = np.sort(pairs, axis=1)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0], tree.rounds))
     count = len(pairs) + 1
+    order = np.argsort((tree.rounds * count + pairs[:, 0]) * count + pairs[:, 1])
     coarse = [part for part in reversed(tree.partitions) if 0 < part.max() < count - 1]
     levels = (*coarse, np.arange(count))
     return Clustering(levels, pairs[order], tree.heights[order], tree.rounds[order])

@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ._affinity.tiles import unit
 from ._arrays import Array, check_finite, to_floats
-from .clustering import check_distances, check_embeddings
+from .clustering import check_distances, unit_embeddings
 
 Metric = Literal["embedding", "embedding_similarity", "confusion", "confusion_distance", "random"]
 
@@ -77,7 +76,7 @@ def embedding_distances(source: Any) -> Array:
         from .heads import class_vectors
 
         source = class_vectors(source)
-    vectors = unit(check_embeddings(source))
+    vectors = unit_embeddings(source)
     return np.asarray(1 - vectors @ vectors.T)
 
 

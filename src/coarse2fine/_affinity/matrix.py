@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from .._arrays import Array, IntArray
 from .rounds import (
+    Members,
     Tree,
     first_items,
     members,
@@ -47,7 +50,8 @@ def matrix_rounds(
     tree = one_round(partner, best, joined, merged, round_)
     if merged.max() == 0:
         return tree
-    contracted = _contract(matrix, merged, sizes, linkage)
+    clusters = members(merged)
+    contracted = _contract(matrix, merged, clusters, sizes, linkage)
     first = first_items(merged)
     later = matrix_rounds(
         contracted,
@@ -57,7 +61,7 @@ def matrix_rounds(
         round_ + 1,
     )
     if linkage == "single":
-        pairs = _closest_items(matrix, merged, later.pairs, later.heights)
+        pairs = _closest_items(matrix, clusters, later.pairs, later.heights)
     else:
         pairs = first[later.pairs]
     return stack(tree, with_items(later, pairs, merged))
@@ -66,7 +70,7 @@ def matrix_rounds(
 def _nearest_items(matrix: Array, classes: IntArray | None) -> tuple[IntArray, Array]:
     """Return for each item the nearest other one and how far it is."""
     partner = matrix.argmin(axis=1)
-    best = np.take_along_axis(matrix, partner[:, None], axis=1)[:, 0]
+    best = matrix[np.arange(len(matrix)), partner]
     if classes is not None:
         step = max(1, CHUNK_ENTRIES // len(matrix))
         for start in range(0, len(matrix), step):
@@ -81,25 +85,28 @@ def _nearest_items(matrix: Array, classes: IntArray | None) -> tuple[IntArray, A
     return partner, best
 
 
-def _closest_items(matrix: Array, merged: IntArray, clusters: IntArray, heights: Array) -> IntArray:
+def _closest_items(matrix: Array, clusters: Members, pairs: IntArray, heights: Array) -> IntArray:
     """Return for each pair of clusters a pair of their items that is `heights` apart."""
-    items, starts, sizes = members(merged)
-    products = sizes[clusters].prod(axis=1)
+    items, starts, sizes = clusters
+    products = sizes[pairs].prod(axis=1)
     chunk = np.cumsum(products) // CHUNK_ENTRIES
-    found = np.zeros_like(clusters)
+    found = np.zeros_like(pairs)
     # In chunks of pairs, as two large clusters have many entries between them.
-    for begin in np.flatnonzero(np.diff(chunk, prepend=-1)):
-        pair = slice(begin, np.searchsorted(chunk, chunk[begin], side="right"))
-        at, slot = ragged(products[pair])
-        left, right = clusters[pair][at].T
+    begins = np.searchsorted(chunk, np.arange(chunk[-1] + 2))
+    for begin, end in pairwise(begins.tolist()):
+        some = slice(begin, end)
+        at, slot = ragged(products[some])
+        left, right = pairs[some][at].T
         row = items[starts[left] + slot // sizes[right]]
         column = items[starts[right] + slot % sizes[right]]
-        hit = np.flatnonzero(matrix[row, column] == heights[pair][at])[::-1]
+        hit = np.flatnonzero(matrix[row, column] == heights[some][at])[::-1]
         found[begin + at[hit], 0], found[begin + at[hit], 1] = row[hit], column[hit]
     return found
 
 
-def _contract(matrix: Array, merged: IntArray, sizes: IntArray, linkage: str) -> Array:
+def _contract(
+    matrix: Array, merged: IntArray, clusters: Members, sizes: IntArray, linkage: str
+) -> Array:
     """Return the distances of the merged clusters, inf on the diagonal."""
     if linkage == "average":
         np.fill_diagonal(matrix, 0)
@@ -107,23 +114,33 @@ def _contract(matrix: Array, merged: IntArray, sizes: IntArray, linkage: str) ->
         contracted = np.asarray(share @ (share @ matrix).T, matrix.dtype)
     else:
         combine = np.minimum if linkage == "single" else np.maximum
-        halfway = _fold_rows(matrix, merged, combine)
-        contracted = _fold_rows(np.ascontiguousarray(halfway.T), merged, combine)
+        slots, place = _by_slot(clusters)
+        halfway = _fold_rows(matrix, slots, combine)
+        contracted = _fold_rows(np.ascontiguousarray(halfway.T), slots, combine)
+        contracted = contracted.take(place, axis=0).take(place, axis=1)
     # What lies within a cluster, the old diagonal included, has ended on the new diagonal.
     np.fill_diagonal(contracted, np.inf)
     return contracted
 
 
-def _fold_rows(matrix: Array, merged: IntArray, combine: np.ufunc) -> Array:
-    """Combine the rows of each cluster, one further member of every cluster at a time."""
-    items, starts, sizes = members(merged)
+def _by_slot(clusters: Members) -> tuple[list[IntArray], IntArray]:
+    """Return the first member of each cluster, the second of those that have one, and so on.
+
+    The clusters come by falling size; the second result is the place of each among them.
+    """
+    items, starts, sizes = clusters
     falling = np.argsort(-sizes, kind="stable")
-    folded = matrix.take(items[starts[falling]], axis=0)
-    counts = len(sizes) - np.searchsorted(np.sort(sizes), np.arange(1, sizes.max()), side="right")
-    spare = np.empty((counts.max(initial=0), matrix.shape[1]), matrix.dtype)
-    for slot, count in enumerate(counts, start=1):
-        rows = items[starts[falling[:count]] + slot]
+    counts = np.cumsum(np.bincount(sizes)[::-1])[::-1]
+    slots = [items[starts[falling[:count]] + slot] for slot, count in enumerate(counts[1:])]
+    return slots, np.argsort(falling)
+
+
+def _fold_rows(matrix: Array, slots: list[IntArray], combine: np.ufunc) -> Array:
+    """Combine the rows of each cluster, one further member of every cluster at a time."""
+    folded = matrix.take(slots[0], axis=0)
+    spare = np.empty((len(slots[1]) if len(slots) > 1 else 0, matrix.shape[1]), matrix.dtype)
+    for rows in slots[1:]:
         # "clip" spares numpy a second buffer; the indices are in range.
-        matrix.take(rows, axis=0, out=spare[:count], mode="clip")
-        combine(folded[:count], spare[:count], out=folded[:count])
-    return folded.take(np.argsort(falling), axis=0)
+        more = matrix.take(rows, axis=0, out=spare[: len(rows)], mode="clip")
+        combine(folded[: len(rows)], more, out=folded[: len(rows)])
+    return folded

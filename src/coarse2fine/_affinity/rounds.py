@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from scipy.sparse import coo_array
 
 
+# The items sorted by cluster, where each cluster starts among them, and its size.
+Members = tuple[IntArray, IntArray, IntArray]
+
+
 class Tree(NamedTuple):
     """The edges found in one round and all later ones.
 
@@ -77,18 +81,24 @@ def _without_circles(partner: IntArray, cost: Array, joined: Array) -> Array:
     return kept
 
 
-def number(roots: IntArray) -> IntArray:
-    """Number clusters, given by any id, in the order of their first members."""
-    _, first, cluster = np.unique(roots, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[cluster]
+def number(ids: IntArray) -> IntArray:
+    """Number clusters, given by any ids below the number of items, by their first members."""
+    first = np.empty(len(ids), np.int64)
+    own = np.arange(len(ids))
+    # Written backwards, so that the first member of each cluster stays.
+    first[ids[::-1]] = own[::-1]
+    first = first[ids]
+    return (np.cumsum(first == own) - 1)[first]
 
 
 def first_items(labels: IntArray) -> IntArray:
     """Return the first item of each cluster."""
-    return np.unique(labels, return_index=True)[1]
+    first = np.empty(labels.max() + 1, np.int64)
+    first[labels[::-1]] = np.arange(len(labels))[::-1]
+    return first
 
 
-def members(labels: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def members(labels: IntArray) -> Members:
     """Return the items sorted by cluster, where each cluster starts, and its size."""
     sizes = np.bincount(labels)
     return np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes, sizes

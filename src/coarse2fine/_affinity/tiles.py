@@ -69,11 +69,6 @@ def lengths(rows: Array) -> Array:
     return np.asarray(np.sqrt(squares), rows.dtype)
 
 
-def unit(rows: Array) -> Array:
-    """Return the rows scaled to length one."""
-    return np.asarray(rows * (1 / lengths(rows))[:, None])
-
-
 def ragged(sizes: IntArray) -> tuple[IntArray, IntArray]:
     """Return the group of each element, and its place in it, of groups of the given sizes."""
     group = np.repeat(np.arange(len(sizes)), sizes)

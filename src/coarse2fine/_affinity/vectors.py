@@ -28,10 +28,9 @@ PASS_SHARE = 0.25
 
 
 def cluster_tiles(rows: Array, linkage: str) -> Tree:
-    """Cluster by single or complete linkage: over tiles, then on the contracted matrix."""
-    rows = tiles.unit(rows)
+    """Cluster unit vectors, which are overwritten, by single or complete linkage."""
     order = _coherent_order(rows)
-    rows = rows[order]
+    rows[:] = rows[order]
     tree = _cluster_ordered(tiles.Vectors(rows), linkage)
     tree = with_items(tree, order[tree.pairs], np.argsort(order))
     return tree._replace(partitions=[number(part) for part in tree.partitions])
@@ -87,8 +86,11 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
 
 
 def cluster_means(rows: Array) -> Tree:
-    """Cluster by average linkage: the mean cosine of two clusters is that of their means."""
-    means = tiles.unit(rows)
+    """Cluster unit vectors by average linkage.
+
+    The mean cosine of two clusters is the inner product of their means.
+    """
+    means = rows
     sizes = np.ones(len(rows), np.int64)
     labels = np.arange(len(rows))
     trees: list[Tree] = []
