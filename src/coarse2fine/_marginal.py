@@ -100,7 +100,7 @@ def _slope(probability: Tensor, within: Tensor, mates: Tensor | None) -> Tensor:
         return probability - within
     if torch.is_grad_enabled():
         return probability.scatter_add(1, mates, -within)
-    return probability.scatter_add_(1, mates, -within)
+    return probability.scatter_add_(1, mates, within.neg_())
 
 
 def _cluster_terms(
@@ -116,11 +116,12 @@ def _cluster_terms(
     else:
         members = log_probability.gather(1, mates) + empty
     limits = torch.finfo(input.dtype)
-    largest = members.amax(dim=1, keepdim=True).clamp_min(limits.min)
-    share = (members - largest).exp()
+    # Subtracted and added again, so the gradient need not know of it.
+    largest = members.detach().amax(dim=1, keepdim=True).clamp_min_(limits.min)
+    share = members.sub_(largest).exp_()
     total = share.sum(dim=1, keepdim=True)
     within = share / total.clamp_min(limits.tiny)
-    return log_probability, within, -(largest + total.log()).squeeze(1)
+    return log_probability, within, total.log().add_(largest).neg_().squeeze(1)
 
 
 class CoarseLogSoftmax(Function):
