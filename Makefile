@@ -23,7 +23,7 @@ lint: $(VENV)/dev  ## Check style and types.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten minutes.
+bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about four minutes.
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/docs  ## Build the documentation into site/.
