@@ -249,12 +249,14 @@ def test_a_cluster_larger_than_a_tile_is_cut_over_blocks(monkeypatch):
         assert found.edges.tolist() == expected.edges.tolist()
 
 
-def test_a_circle_made_by_rounding_is_cut():
-    partner = np.array([1, 2, 0, 2, 5, 4])
-    cost = np.array([0.3, 0.1, 0.2, 0.4, 0.5, 0.5])
+@pytest.mark.parametrize("length", range(3, 10))
+def test_a_circle_made_by_rounding_is_cut(length):
+    circle = np.roll(np.arange(length), -1)
+    partner = np.array([*circle, 0, length + 2, length + 1])
+    cost = np.linspace(0.1, 0.2, len(partner))
     joined, merged = rounds.merge(partner, cost, None, first=False)
-    assert merged.tolist() == [0, 0, 0, 0, 1, 1]
-    assert joined.tolist() == [False, True, True, True, True, False]
+    assert merged.tolist() == [0] * (length + 1) + [1, 1]
+    assert np.flatnonzero(~joined).tolist() == [length - 1, length + 2]
 
 
 def test_half_precision_and_tensors_are_taken():

@@ -256,6 +256,10 @@ def test_a_target_out_of_range_is_named(monkeypatch, clusters, wrong, table_entr
         ({"target": torch.zeros(3, dtype=torch.long)}, r"class indices.*\(4,\)\. Got \(3,\)"),
         ({"target": torch.zeros(4, 5)}, r"class probabilities.*\(4, 12\)\. Got \(4, 5\)"),
         ({"weight": torch.ones(5)}, r"weight must have shape \(12,\)\. Got \(5,\)"),
+        ({"clusters": [0.5] * CLASSES}, "clusters must hold integers. Got dtype float64"),
+        ({"clusters": torch.rand(CLASSES)}, "clusters must give an integer.*torch.float32"),
+        ({"clusters": [[0] * CLASSES]}, r"clusters must give an integer.*\(1, 12\)"),
+        ({"clusters": [0, -3] * (CLASSES // 2)}, r"clusters\[1\] is -3; clusters count from 0"),
         ({"reduction": "max"}, "reduction 'max' is not supported. Must be one of 'mean'"),
         (
             {"target": torch.zeros(4, CLASSES), "ignore_index": 3},
@@ -270,5 +274,5 @@ def test_bad_arguments_are_named(arguments, message):
         "target": torch.zeros(4, dtype=torch.long),
         "clusters": CLUSTERS["even"],
     }
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         coarse_cross_entropy(**good | arguments)

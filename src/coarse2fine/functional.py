@@ -62,7 +62,7 @@ def coarse_cross_entropy(
     if not isinstance(clusters, Tensor):
         clusters = torch.from_numpy(to_integers(clusters, "clusters"))
     clusters = clusters.to(input.device)
-    partition = None if torch.compiler.is_compiling() else Partition(clusters)
+    partition = None if torch.compiler.is_compiling() else _prepare(clusters)
     return level_cross_entropy(
         input,
         target,
@@ -225,6 +225,18 @@ def _hard_losses(
         mates, empty = partition.mates(target)
     output: Tensor = ClusterLoss.apply(input, mates, empty, mean)  # type: ignore[no-untyped-call]
     return output
+
+
+def _prepare(clusters: Tensor) -> Partition:
+    if clusters.dim() != 1 or clusters.is_floating_point() or clusters.dtype == torch.bool:
+        raise ValueError(
+            f"clusters must give an integer to each class. Got dtype {clusters.dtype} and shape "
+            f"{tuple(clusters.shape)}."
+        )
+    if clusters.min() < 0:
+        at = int(clusters.argmin())
+        raise ValueError(f"clusters[{at}] is {int(clusters[at])}; clusters count from 0.")
+    return Partition(clusters.long())
 
 
 def _check(

@@ -48,8 +48,9 @@ def merge(
     """
     own = np.arange(len(partner))
     joined = (partner[partner] != own) | (own < partner)
-    roots = _roots(np.where(joined, partner, own))
-    if (roots[roots] != roots).any():
+    parent = np.where(joined, partner, own)
+    roots = _roots(parent)
+    if (parent[roots] != roots).any():
         joined = _without_circles(partner, cost, joined)
         roots = _roots(np.where(joined, partner, own))
     if first and (roots == roots[0]).all():
