@@ -1,9 +1,10 @@
 """Measure speed and memory against peers in one run, and print the table.
 
-    python benchmarks/run.py [clustering] [loss] [start] [--json FILE]
+    python benchmarks/run.py [PART ...] [--json FILE]
 
 Every promise is a ratio, so that it means the same on every machine. Nothing else should
-run at the same time. COARSE2FINE_DATA may name a folder with trained heads to cluster.
+run at the same time. COARSE2FINE_DATA may name a folder with
+trained heads to cluster and CIFAR-100 to read.
 """
 
 from __future__ import annotations
@@ -17,13 +18,23 @@ import clustering
 import loss
 import measure
 import numpy
+import reading
 import scipy
+import shapes
 import start
 import torch
+import training
 
 import coarse2fine
 
-PARTS = {"start": start, "loss": loss, "clustering": clustering}
+PARTS = {
+    "start": start,
+    "loss": loss,
+    "clustering": clustering,
+    "training": training,
+    "reading": reading,
+    "shapes": shapes,
+}
 
 
 def main() -> None:

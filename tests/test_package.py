@@ -41,22 +41,51 @@ def test_torch_is_imported_only_when_needed():
     assert run(sys.executable, "-c", code).strip() == "False"
 
 
-def imported_modules(path):
-    """The modules of the package that one of its top-level files imports."""
+# What each part may import of the others; the core, the top-level files, imports only itself.
+LAYERS = {
+    "": set(),
+    "_affinity": set(),
+    "data": set(),
+    "models": {"data"},
+    "methods": set(),
+    "training": {"data", "models", "methods"},
+    "cli": {"data", "models", "methods", "training"},
+}
+
+
+def imported_parts(path):
+    """The folders of the package that one of its files imports, "" for the core."""
+    package = ["coarse2fine", *path.relative_to(SOURCE).parent.parts]
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            yield from [node.module] if node.module else [name.name for name in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module.removeprefix("coarse2fine.")
+        if isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            named = [[*base, *(node.module or "").split(".")]] if node.module else []
+            modules = named or [[*base, name.name] for name in node.names]
         elif isinstance(node, ast.Import):
-            yield from (name.name.removeprefix("coarse2fine.") for name in node.names)
+            modules = [name.name.split(".") for name in node.names]
+        else:
+            continue
+        for module in modules:
+            if module[0] == "coarse2fine" and len(module) > 1:
+                yield module[1] if (SOURCE / module[1]).is_dir() else ""
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.glob("*.py")), ids=lambda path: path.name)
-def test_core_files_import_only_core_files(path):
-    folders = {folder.name for folder in SOURCE.iterdir() if folder.is_dir()} - {"_affinity"}
-    for module in imported_modules(path):
-        assert module.split(".")[0] not in folders
+def test_every_part_has_its_layer():
+    folders = {path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
+    assert folders - {"."} == set(LAYERS) - {""}
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(set(SOURCE.rglob("*.py")) - {SOURCE / "__init__.py"}),  # that one resolves all names
+    ids=lambda path: path.relative_to(SOURCE).as_posix(),
+)
+def test_imports_point_downwards_only(path):
+    part = path.parent.relative_to(SOURCE).as_posix().removeprefix(".")
+    allowed = {"", part} | LAYERS[part]
+    if not part:
+        allowed.add("_affinity")
+    assert set(imported_parts(path)) <= allowed
 
 
 @pytest.mark.slow

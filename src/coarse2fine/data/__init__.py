@@ -1,0 +1,22 @@
+"""Data sets and sources, each of which yields the same small `Split` objects."""
+
+from __future__ import annotations
+
+from .batches import Batch, Batches, Transform, channel_statistics, seed_of
+from .sampling import Data, input_shape, sample
+from .split import Kind, LazyInputs, Source, Split
+
+__all__ = [
+    "Batch",
+    "Batches",
+    "Data",
+    "Kind",
+    "LazyInputs",
+    "Source",
+    "Split",
+    "Transform",
+    "channel_statistics",
+    "input_shape",
+    "sample",
+    "seed_of",
+]

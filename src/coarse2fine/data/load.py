@@ -1,0 +1,140 @@
+"""Find the data that a name, a path or a Python object stands for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .split import Source
+
+VARIABLE = "COARSE2FINE_DATA"
+
+
+@dataclass(frozen=True)
+class Set:
+    """A named data set.
+
+    Args:
+        module: The file that loads it.
+        loader: The function there.
+        options: What the function is given. Defaults to nothing.
+        has_folder: Whether it is read from a folder. Defaults to True.
+        has_size: Whether its images can have any size. Defaults to False.
+    """
+
+    module: str
+    loader: str
+    options: dict[str, Any] = field(default_factory=dict)
+    has_folder: bool = True
+    has_size: bool = False
+
+
+SETS = {
+    "shapes": Set("shapes", "load_shapes", has_folder=False, has_size=True),
+    "cifar10": Set("cifar", "load_cifar10"),
+    "cifar100": Set("cifar", "load_cifar100"),
+    "cifar100-coarse": Set("cifar", "load_cifar100", {"coarse": True}),
+    "tiny-imagenet": Set("tiny_imagenet", "load_tiny_imagenet"),
+    "imagenet": Set("imagenet", "load_imagenet", has_size=True),
+}
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+
+
+def load_data(
+    data: Any,
+    test: Any = None,
+    val: Any = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    image_size: int | None = None,
+    target: str | None = None,
+    text: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> Source:
+    """Return the samples that are meant.
+
+    Args:
+        data: The name of a set (see `SETS`; ``shapes:6000`` is Shapes with 6,000 images), a
+            file (csv, json-lines, parquet), a folder of class folders, a hub name; or
+            Python objects, see `coarse2fine.fit`.
+        test: Python objects to test on. Defaults to None.
+        val: Python objects to validate on. Defaults to None.
+        class_names: The classes in the order of their targets. Defaults to None: the data's.
+        folder: Where a named set lies. Defaults to None: the environment variable
+            COARSE2FINE_DATA.
+        image_size: The side of the images. Defaults to None: as they are.
+        target: The column of the classes, in a table. Defaults to None: found by its name.
+        text: The column of the text, in a table. Defaults to None: found by its name.
+        columns: The columns of a table, as an earlier `Source` has them. Defaults to None.
+    """
+    if not isinstance(data, str | os.PathLike):
+        from .objects import from_python
+
+        return from_python(data, test, val, class_names)
+    if test is not None or val is not None:
+        raise TypeError("test and val are for Python objects; a named set brings its own.")
+    name, _, count = str(data).partition(":")
+    if name in SETS:
+        return _load_set(name, count, folder, image_size)
+    table = {"target": target, "text": text, "class_names": class_names, "columns": columns}
+    path = Path(data)
+    if path.exists():
+        return _load_path(path, image_size, table)
+    if isinstance(data, str) and _HUB_NAME.fullmatch(data) and not path.suffix:
+        from .hub import load_hub
+
+        return load_hub(data, folder=folder, image_size=image_size, **table)
+    raise FileNotFoundError(
+        f"there is no data {str(data)!r}: not one of {', '.join(SETS)}, no file or folder of "
+        f"that name, and no hub name like user/set."
+    )
+
+
+def _load_path(path: Path, image_size: int | None, table: dict[str, Any]) -> Source:
+    from .folder import load_folder
+    from .tables import is_table, load_table
+
+    if is_table(path):
+        return load_table(path, **table)
+    if path.is_dir():
+        return load_folder(path, size=image_size, class_names=table["class_names"])
+    raise ValueError(f"{path}: not a csv, json-lines or parquet file, nor a folder of images.")
+
+
+def _load_set(name: str, count: str, folder: str | Path | None, image_size: int | None) -> Source:
+    known = SETS[name]
+    options = dict(known.options)
+    if known.has_folder:
+        options["folder"] = _folder(name, folder)
+    if image_size is not None:
+        if not known.has_size:
+            raise ValueError(f"the images of {name} have one size; leave image_size out.")
+        options["size"] = image_size
+    if count:
+        if name != "shapes" or not count.isdecimal():
+            raise ValueError(
+                f"only shapes can have a number after it, as shapes:6000. Got {count!r}."
+            )
+        options["count"] = int(count)
+    loader = getattr(importlib.import_module(f".{known.module}", __package__), known.loader)
+    source: Source = loader(**options)
+    return source
+
+
+def _folder(name: str, folder: str | Path | None) -> Path:
+    found = folder or os.environ.get(VARIABLE)
+    if not found:
+        raise ValueError(
+            f"{name} must be on this machine: say in which folder by --data DIR (folder= in "
+            f"Python) or the environment variable {VARIABLE}."
+        )
+    path = Path(found)
+    if not path.is_dir():
+        raise FileNotFoundError(f"there is no folder {path}, in which {name} should lie.")
+    return path

@@ -1,0 +1,158 @@
+"""From a source to training, validation and test samples: the same for a seed everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from .._arrays import IntArray
+from .split import Kind, Source, Split
+
+
+@dataclass(frozen=True)
+class Data:
+    """The samples of one seed.
+
+    Args:
+        kind: What the inputs are, see `Source`.
+        train: To train on.
+        val: To validate on; empty where no share was asked for.
+        test: To test on.
+        columns: The names of a table's columns. Defaults to none.
+    """
+
+    kind: Kind
+    train: Split
+    val: Split
+    test: Split
+    columns: tuple[str, ...] = ()
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the K classes."""
+        return self.train.class_names
+
+    def fingerprint(self) -> str:
+        """Return a short text that changes where the samples do."""
+        digest = hashlib.blake2b(repr(self.class_names).encode(), digest_size=16)
+        for split in (self.train, self.val, self.test):
+            digest.update(split.targets.numpy().tobytes() + split.index.numpy().tobytes())
+            inputs = split.inputs
+            if isinstance(inputs, Tensor):  # all of the first rows, and a little of every row
+                digest.update(repr((inputs.shape, inputs.dtype)).encode())
+                digest.update(inputs[:16].numpy().tobytes())
+                digest.update(inputs.flatten(1)[:, ::97].numpy().tobytes())
+        return digest.hexdigest()
+
+
+def sample(
+    source: Source,
+    *,
+    train_size: int | float | None = None,
+    val_share: float = 0.2,
+    test_share: float = 0.2,
+    seed: int = 0,
+) -> Data:
+    """Divide a source into training, validation and test samples.
+
+    Args:
+        source: What was loaded.
+        train_size: How many samples to take of those to train on, the validation share
+            included, the same number of every class as far as there are so many; or a
+            fraction of them, at most 1.0. Defaults to None: all.
+        val_share: The share of these that is for validation, at random, where the source
+            has no validation samples of its own. Defaults to 0.2, as in the paper.
+        test_share: The share of all samples that is for testing, where the source has no
+            test samples of its own. Defaults to 0.2.
+        seed: Of every choice; it gives the same samples on every machine. Defaults to 0.
+    """
+    rng = np.random.RandomState(seed)  # its stream is the one that numpy promises to keep
+    train, test = source.train, source.test
+    if test is None:
+        train, test = _divide(train, _check_share(test_share, "test_share"), rng)
+        if not len(test):
+            raise ValueError(
+                "there are no test samples, and test_share leaves none; give it as 0.2, say."
+            )
+    if train_size is not None:
+        counts = np.bincount(train.targets, minlength=len(train.class_names))
+        wanted = _wanted(train_size, counts)
+        train = train.take(_balanced(train.targets.numpy(), wanted, rng))
+    if source.val is not None:
+        _check_share(val_share, "val_share")
+        return Data(source.kind, train, source.val, test, source.columns)
+    train, val = _divide(train, _check_share(val_share, "val_share"), rng)
+    return Data(source.kind, train, val, test, source.columns)
+
+
+def input_shape(split: Split) -> tuple[int, ...]:
+    """Return the shape of one sample."""
+    inputs = split.inputs
+    sample = inputs[0] if isinstance(inputs, Tensor) else inputs.read(0, None)
+    return tuple(sample.shape)
+
+
+def class_shares(counts: IntArray, total: int) -> IntArray:
+    """Return how many of each class to take so that `total` are as balanced as can be.
+
+    Args:
+        counts: How many there are of each class.
+        total: How many to take in all, at most the sum of `counts`.
+
+    Examples:
+        >>> class_shares(np.array([10, 2, 10]), 12).tolist()
+        [5, 2, 5]
+        >>> class_shares(np.array([10, 10, 10]), 8).tolist()
+        [3, 3, 2]
+    """
+    level = np.searchsorted(
+        [np.minimum(counts, height).sum() for height in range(counts.max() + 1)], total
+    )
+    shares = np.minimum(counts, level)
+    surplus = int(shares.sum()) - total
+    shares[np.flatnonzero(counts >= level)[::-1][:surplus]] -= 1
+    return shares
+
+
+def _divide(split: Split, share: float, rng: Any) -> tuple[Split, Split]:
+    """Return the split without a random share, and the share; both in the old order."""
+    order = _shuffled(len(split), rng)
+    cut = round(share * len(split))
+    return split.take(np.sort(order[cut:])), split.take(np.sort(order[:cut]))
+
+
+def _balanced(targets: IntArray, total: int, rng: Any) -> IntArray:
+    """Return the rows of a class-balanced random choice, in order."""
+    shares = class_shares(np.bincount(targets), total)
+    order = _shuffled(len(targets), rng)
+    order = order[np.argsort(targets[order], kind="stable")]
+    starts = np.searchsorted(targets[order], np.arange(len(shares)))
+    place = np.arange(len(targets)) - starts[targets[order]]
+    return np.sort(order[place < shares[targets[order]]])
+
+
+def _shuffled(count: int, rng: Any) -> IntArray:
+    return np.argsort(rng.random_sample(count), kind="stable")
+
+
+def _wanted(train_size: int | float, counts: IntArray) -> int:
+    total = int(counts.sum())
+    size = round(train_size * total) if isinstance(train_size, float) else train_size
+    if isinstance(train_size, float) and not 0 < train_size <= 1:
+        raise ValueError(f"train_size must be a number of samples or a fraction. Got {train_size}.")
+    if not len(counts) <= size <= total:
+        raise ValueError(
+            f"train_size must be at least one for each of the {len(counts)} classes and at "
+            f"most {total}, as many as there are. Got {size}."
+        )
+    return size
+
+
+def _check_share(share: float, what: str) -> float:
+    if not 0 <= share < 1:
+        raise ValueError(f"{what} must be at least 0 and less than 1. Got {share}.")
+    return share

@@ -1,0 +1,117 @@
+"""The small interface that every data source meets: inputs, targets, index, class names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Kind = Literal["image", "text", "table", "other"]
+
+
+@runtime_checkable
+class LazyInputs(Protocol):
+    """Inputs that are read when they are needed, since they do not all fit in memory."""
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+
+    def read(self, row: int, rng: np.random.Generator | None) -> Tensor:
+        """Return one sample; all have the same shape.
+
+        Args:
+            row: Which sample.
+            rng: Randomness for augmentation, a function of seed, epoch and row alone, or
+                None for none, as in evaluation.
+        """
+
+
+@dataclass(frozen=True)
+class Split:
+    """Samples with their classes.
+
+    Args:
+        inputs: One row a sample: uint8 images (N, C, H, W), float columns (N, F), integer
+            tokens (N, L) with 0 for padding, or anything else a model takes; or `LazyInputs`.
+        targets: The class of each sample, integers from 0.
+        class_names: The names of the K classes.
+        index: The place of each sample in its source. Defaults to None: 0, 1, 2, ...
+
+    Examples:
+        >>> split = Split(torch.zeros(3, 5), torch.tensor([0, 1, 1]), ("cat", "dog"))
+        >>> split.take([2, 0]).index
+        tensor([2, 0])
+    """
+
+    inputs: Tensor | LazyInputs
+    targets: Tensor
+    class_names: tuple[str, ...]
+    index: Tensor = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        targets = torch.as_tensor(self.targets)
+        if targets.dim() != 1 or targets.is_floating_point():
+            raise ValueError(
+                f"targets must be integers of shape (N). Got {targets.dtype} of shape "
+                f"{tuple(targets.shape)}."
+            )
+        index = torch.arange(len(targets)) if self.index is None else torch.as_tensor(self.index)
+        for what, count in (("inputs", len(self.inputs)), ("index", len(index))):
+            if count != len(targets):
+                raise ValueError(f"there are {count} {what} but {len(targets)} targets.")
+        wrong = torch.nonzero((targets < 0) | (targets >= len(self.class_names))).flatten()
+        if len(wrong):
+            raise ValueError(
+                f"targets must lie in 0..{len(self.class_names) - 1}, one of the "
+                f"{len(self.class_names)} classes. Got {int(targets[wrong[0]])} for sample "
+                f"{int(index[wrong[0]])}."
+            )
+        object.__setattr__(self, "targets", targets.long())
+        object.__setattr__(self, "index", index.long())
+        object.__setattr__(self, "class_names", tuple(map(str, self.class_names)))
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def take(self, rows: Sequence[int] | np.ndarray[Any, Any] | Tensor) -> Split:
+        """Return the samples at the given rows, in that order."""
+        rows = torch.as_tensor(rows, dtype=torch.int64)
+        inputs = self.inputs
+        picked = inputs[rows] if isinstance(inputs, Tensor) else _Rows(inputs, rows)
+        return Split(picked, self.targets[rows], self.class_names, self.index[rows])
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a data source gives: its samples as it divides them.
+
+    Args:
+        kind: What the inputs are: ``"image"``, ``"text"``, ``"table"`` or ``"other"``.
+        train: The samples to train on.
+        test: The samples to test on. Defaults to None: the source has no such division.
+        val: The samples to validate on. Defaults to None: a share of `train` is taken.
+        columns: The names of a table's columns. Defaults to none.
+    """
+
+    kind: Kind
+    train: Split
+    test: Split | None = None
+    val: Split | None = None
+    columns: tuple[str, ...] = ()
+
+
+class _Rows:
+    """Some rows of lazy inputs."""
+
+    def __init__(self, inputs: LazyInputs, rows: Tensor) -> None:
+        self.inputs, self.rows = inputs, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self, row: int, rng: np.random.Generator | None) -> Tensor:
+        return self.inputs.read(int(self.rows[row]), rng)

@@ -1,0 +1,189 @@
+"""Models by name, and anyone's own by `package.module:callable`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..data.split import Kind
+
+__all__ = ["MODELS", "build_model", "default_model"]
+
+# Which data a model is for and where it is made, imported on first use.
+MODELS: dict[str, tuple[Kind, str]] = {
+    "cnn": ("image", "coarse2fine.models.cnn:CNN"),
+    "resnet18": ("image", "coarse2fine.models.resnet:resnet18"),
+    "resnet50": ("image", "coarse2fine.models.resnet:resnet50"),
+    "wrn-28-10": ("image", "coarse2fine.models.wide_resnet:wrn_28_10"),
+    "bag": ("text", "coarse2fine.models.text:TextBag"),
+    "transformer": ("text", "coarse2fine.models.text:TextTransformer"),
+    "mlp": ("table", "coarse2fine.models.table:TableMLP"),
+}
+
+_OWN = "package.module:callable"
+
+
+def build_model(
+    name: str | Callable[..., nn.Module],
+    num_classes: int,
+    input_shape: Sequence[int],
+    kind: Kind = "image",
+) -> nn.Module:
+    """Return a new model for the given data.
+
+    Args:
+        name: One of `MODELS`; or ``package.module:callable``, which may also lie in the
+            current directory; or a callable. It is called with those of the following keyword
+            arguments that its signature names: num_classes, which it must take; input_shape;
+            of images in_channels and image_size, their side; of tables in_features.
+        num_classes: How many classes there are.
+        input_shape: The shape of one sample, such as (3, 32, 32).
+        kind: What the data is. Defaults to ``"image"``.
+
+    Examples:
+        >>> build_model("cnn", 10, (3, 32, 32)).head
+        Linear(in_features=1024, out_features=10, bias=True)
+    """
+    known = _known(num_classes, tuple(input_shape), kind)
+    if isinstance(name, str):
+        return _made(name, _found(name, kind), known)
+    return _made(getattr(name, "__qualname__", type(name).__name__), name, known)
+
+
+def default_model(kind: Kind) -> str:
+    """Return the name of the model for data of a kind, unless one is asked for.
+
+    Args:
+        kind: What the data is.
+
+    Examples:
+        >>> default_model("text")
+        'bag'
+    """
+    for name, (data, _) in MODELS.items():
+        if data == kind:
+            return name
+    raise ValueError(f"data of kind {kind!r} has no default model: give one as {_OWN}.")
+
+
+# ---------------------------------------------------------------------- finding a callable
+
+
+def _found(name: str, kind: Kind) -> Any:
+    """Return what makes the model of a name, imported from the current directory if need be."""
+    if ":" not in name:
+        return _imported(_location(name, kind))
+    with _current_directory_importable():
+        return _imported(name)
+
+
+def _location(name: str, kind: Kind) -> str:
+    """Return where one of `MODELS` is made, if it suits the kind of data."""
+    if name not in MODELS:
+        raise ValueError(
+            f"model {name!r} is unknown. Must be one of {', '.join(MODELS)}, or one of your own "
+            f"as {_OWN}."
+        )
+    data, location = MODELS[name]
+    if data != kind:
+        suitable = [other for other, (for_kind, _) in MODELS.items() if for_kind == kind]
+        raise ValueError(
+            f"model {name!r} is for data of kind {data!r}, and this is of kind {kind!r}. "
+            f"Must be {' or '.join([*suitable, f'one of your own as {_OWN}'])}."
+        )
+    return location
+
+
+def _imported(location: str) -> Any:
+    """Return what `package.module:callable` names."""
+    module_name, _, attribute = location.partition(":")
+    if not module_name or module_name.startswith(".") or not attribute or ":" in attribute:
+        raise ValueError(f"model {location!r} must have the form {_OWN}.")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(f"model {location!r} cannot be imported: {error}.") from error
+    try:
+        return attrgetter(attribute)(module)
+    except AttributeError as error:
+        raise ValueError(
+            f"model {location!r} cannot be found: {module_name} has no {attribute}."
+        ) from error
+
+
+@contextmanager
+def _current_directory_importable() -> Iterator[None]:
+    """Look for modules in the current directory first, as `python -m` does."""
+    directory = str(Path.cwd())
+    importlib.invalidate_caches()
+    sys.path.insert(0, directory)
+    try:
+        yield
+    finally:
+        sys.path.remove(directory)
+
+
+# ---------------------------------------------------------------------- calling it
+
+
+def _known(num_classes: int, shape: tuple[int, ...], kind: Kind) -> dict[str, Any]:
+    """Return all that can be told to a model about the data."""
+    known: dict[str, Any] = {"num_classes": num_classes, "input_shape": shape}
+    if kind != "text" and len(shape) == 3:
+        known |= {"in_channels": shape[0], "image_size": shape[1]}
+    elif kind != "text" and len(shape) == 1:
+        known["in_features"] = shape[0]
+    return known
+
+
+def _made(name: str, factory: Any, known: dict[str, Any]) -> nn.Module:
+    from torch import nn
+
+    if isinstance(factory, nn.Module) or not callable(factory):
+        raise TypeError(
+            f"model {name} must be a class or function that makes one, so that every run begins "
+            f"anew. Got a {type(factory).__name__}."
+        )
+    model = factory(**_arguments(name, factory, known))
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model {name} must make an nn.Module. Got a {type(model).__name__}.")
+    return model
+
+
+def _arguments(name: str, factory: Callable[..., Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Return what a callable is to be called with: all it names of what is known."""
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except ValueError as error:
+        raise TypeError(f"model {name} does not say which arguments it takes.") from error
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    if "num_classes" not in named and not open_ended:
+        takes = ", ".join(named) or "nothing by name"
+        raise TypeError(f"model {name} must take num_classes. It takes {takes}.")
+    missing = [p.name for p in named.values() if p.default is p.empty and p.name not in known]
+    if missing:
+        raise TypeError(
+            f"model {name} must not need {', '.join(missing)}: all that can be given it for this "
+            f"data is {', '.join(known)}."
+        )
+    _check_square(name, named, known)
+    return {key: value for key, value in known.items() if key in named or key == "num_classes"}
+
+
+def _check_square(name: str, named: dict[str, Any], known: dict[str, Any]) -> None:
+    sides = known["input_shape"][1:]
+    if "image_size" in named and "image_size" in known and sides[0] != sides[1]:
+        raise ValueError(
+            f"model {name} takes image_size, the side of square images, but these are "
+            f"{sides[0]}×{sides[1]}; let it take input_shape instead."
+        )

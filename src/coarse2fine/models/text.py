@@ -1,0 +1,142 @@
+"""Two small classifiers of sentences: a bag of words and word pairs, and a transformer."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+_ODD = 0x9E3779B1  # large, so that neighbouring numbers end up far apart
+
+
+class TextBag(nn.Module):
+    """The mean of the embeddings of words and of pairs of neighbours, then a hidden layer.
+
+    Words and pairs share one table of embeddings by their hashes: there is no vocabulary to
+    keep, and the table stays small enough for every step of an optimiser to be quick.
+
+    Args:
+        num_classes: K.
+        vocabulary_size: How many embeddings there are, that of padding included. Defaults
+            to 2**14.
+        width: The size of an embedding. Defaults to 128.
+        hidden: The size of the hidden layer. Defaults to 256.
+        dropout: The share of features left out in training. Defaults to 0.5.
+
+    Examples:
+        >>> TextBag(num_classes=3)(torch.tensor([[5, 7, 0], [0, 0, 0]])).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        vocabulary_size: int = 2**14,
+        width: int = 128,
+        hidden: int = 256,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.bag = nn.EmbeddingBag(vocabulary_size, width, mode="mean", padding_idx=0)
+        # The mean of many embeddings is small; at torch's 1.0 they would learn too slowly.
+        _draw(self.bag.weight, std=0.3)
+        self.hidden = nn.Sequential(
+            nn.Dropout(dropout), nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(dropout)
+        )
+        self.head = nn.Linear(hidden, num_classes)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits (N, K) of tokens (N, L)."""
+        size = self.bag.num_embeddings
+        ids = torch.cat([folded(tokens, size), neighbour_pairs(tokens, size)], dim=1)
+        logits: Tensor = self.head(self.hidden(self.bag(ids)))
+        return logits
+
+
+class TextTransformer(nn.Module):
+    """A small pre-norm transformer encoder with learned positions, averaged over the words.
+
+    Args:
+        num_classes: K.
+        vocabulary_size: How many embeddings there are, that of padding included; words
+            share them by their hashes. Defaults to 2**14.
+        max_length: The longest sentence in tokens. Defaults to 64.
+        width: The size of an embedding, a multiple of `heads`. Defaults to 128.
+        layers: Defaults to 2.
+        heads: Attention heads in a layer. Defaults to 4.
+        dropout: The share of features left out in training. Defaults to 0.1.
+
+    Examples:
+        >>> TextTransformer(num_classes=3)(torch.tensor([[5, 7, 0], [0, 0, 0]])).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        vocabulary_size: int = 2**14,
+        max_length: int = 64,
+        width: int = 128,
+        layers: int = 2,
+        heads: int = 4,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.words = nn.Embedding(vocabulary_size, width, padding_idx=0)
+        _draw(self.words.weight, std=0.1)
+        self.positions = nn.Parameter(0.1 * torch.randn(max_length, width))
+        layer = nn.TransformerEncoderLayer(
+            width, heads, 4 * width, dropout, "gelu", batch_first=True, norm_first=True
+        )
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, num_classes)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits (N, K) of tokens (N, L)."""
+        length, longest = tokens.shape[1], len(self.positions)
+        if length > longest:
+            raise ValueError(
+                f"the sentences are {length} tokens long, but the model takes {longest}; cut "
+                f"them or build the model with max_length={length}."
+            )
+        padding = tokens == 0
+        x = self.dropout(
+            self.words(folded(tokens, self.words.num_embeddings)) + self.positions[:length]
+        )
+        # Attention to nothing is NaN, so a sentence without words attends to its padding.
+        x = self.encoder(x, src_key_padding_mask=padding & ~padding.all(dim=1, keepdim=True))
+        x = self.norm(x).masked_fill(padding.unsqueeze(-1), 0.0)
+        mean = x.sum(dim=1) / (~padding).sum(dim=1, keepdim=True).clamp(min=1)
+        logits: Tensor = self.head(self.dropout(mean))
+        return logits
+
+
+def folded(tokens: Tensor, size: int) -> Tensor:
+    """Return tokens as numbers below `size`, padding as 0.
+
+    Examples:
+        >>> folded(torch.tensor([0, 1, 4, 5, 6]), size=5)
+        tensor([0, 1, 4, 1, 2])
+    """
+    return torch.where(tokens == 0, 0, (tokens - 1) % (size - 1) + 1)
+
+
+def neighbour_pairs(tokens: Tensor, size: int) -> Tensor:
+    """Return a hash in 1..size-1 of each two neighbouring tokens, 0 where one is padding.
+
+    Args:
+        tokens: Integers (N, L).
+        size: One more than the greatest hash.
+    """
+    left, right = tokens[:, :-1], tokens[:, 1:]
+    # Multiplying mixes upwards only, so the low bits, which the remainder looks at, go.
+    hashed = ((left * _ODD + right) * _ODD) >> 15
+    return torch.where((left == 0) | (right == 0), 0, hashed % (size - 1) + 1)
+
+
+def _draw(weight: Tensor, std: float) -> None:
+    """Draw embeddings anew, that of padding being 0."""
+    with torch.no_grad():
+        weight.normal_(std=std)
+        weight[0] = 0

@@ -1,0 +1,125 @@
+"""Which loader a name, a path or an object goes to, and with what; the loaders are fakes."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from coarse2fine.data.load import SETS, VARIABLE, load_data
+
+LOADERS = {
+    "cifar": ("load_cifar10", "load_cifar100"),
+    "folder": ("load_folder",),
+    "hub": ("load_hub",),
+    "imagenet": ("load_imagenet",),
+    "objects": ("from_python",),
+    "shapes": ("load_shapes",),
+    "tables": ("load_table",),
+    "tiny_imagenet": ("load_tiny_imagenet",),
+}
+NO_TABLE = {"target": None, "text": None, "class_names": None, "columns": None}
+
+
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch):
+    """Put modules in place of the real ones; a loader returns how it was called."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for name, loaders in LOADERS.items():
+        module = ModuleType(name)
+        for loader in loaders:
+            setattr(module, loader, calling(loader))
+        monkeypatch.setitem(sys.modules, f"coarse2fine.data.{name}", module)
+    sys.modules["coarse2fine.data.tables"].is_table = lambda path: path.suffix == ".csv"
+
+
+def calling(loader):
+    return lambda *given, **options: (loader, given, options)
+
+
+@pytest.mark.parametrize(
+    ("name", "loader", "options"),
+    [
+        ("cifar10", "load_cifar10", {}),
+        ("cifar100", "load_cifar100", {}),
+        ("cifar100-coarse", "load_cifar100", {"coarse": True}),
+        ("tiny-imagenet", "load_tiny_imagenet", {}),
+        ("imagenet", "load_imagenet", {}),
+    ],
+)
+def test_a_named_set_is_read_from_the_folder_that_is_given(name, loader, options, tmp_path):
+    assert load_data(name, folder=str(tmp_path)) == (loader, (), {**options, "folder": tmp_path})
+
+
+def test_the_environment_says_where_a_set_lies_unless_it_is_given(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert load_data("cifar10")[2] == {"folder": tmp_path}
+    (tmp_path / "own").mkdir()
+    assert load_data("cifar10", folder=tmp_path / "own")[2] == {"folder": tmp_path / "own"}
+
+
+def test_shapes_need_no_folder_and_can_have_a_number_and_a_size():
+    assert load_data("shapes") == ("load_shapes", (), {})
+    assert load_data("shapes:6000", image_size=32)[2] == {"count": 6000, "size": 32}
+
+
+def test_images_of_imagenet_can_have_a_size(tmp_path):
+    assert load_data("imagenet", folder=tmp_path, image_size=64)[2]["size"] == 64
+
+
+def test_every_set_can_be_loaded():
+    for known in SETS.values():
+        assert known.loader in LOADERS[known.module]
+
+
+def test_a_file_is_a_table_and_a_folder_holds_images(tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.touch()
+    table = {"target": "label", "text": "review", "class_names": ("a", "b"), "columns": ("x",)}
+    assert load_data(rows, **table) == ("load_table", (rows,), table)
+    assert load_data(str(rows)) == ("load_table", (rows,), NO_TABLE)
+    loader, given, options = load_data(tmp_path, image_size=32, class_names=("a", "b"))
+    assert (loader, given) == ("load_folder", (tmp_path,))
+    assert options == {"size": 32, "class_names": ("a", "b")}
+
+
+def test_another_file_is_refused_by_its_name(tmp_path):
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(ValueError, match="notes.txt: not a csv, json-lines or parquet file"):
+        load_data(tmp_path / "notes.txt")
+
+
+@pytest.mark.parametrize("name", ["user/set", "user/set:config", "an-org/set_2"])
+def test_what_looks_like_a_hub_name_is_one_unless_a_path_has_it(name, tmp_path, monkeypatch):
+    loader, given, options = load_data(name, image_size=32, target="label")
+    assert (loader, given) == ("load_hub", (name,))
+    assert options == {"folder": None, "image_size": 32, **NO_TABLE, "target": "label"}
+    monkeypatch.chdir(tmp_path)
+    Path(name).mkdir(parents=True)
+    assert load_data(name)[0] == "load_folder"
+
+
+def test_objects_go_to_python_with_what_belongs_to_them():
+    data, test, val = object(), object(), object()
+    found = load_data(data, test, val, class_names=("a", "b"))
+    assert found == ("from_python", (data, test, val, ("a", "b")), {})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"data": "cifar10"}, ValueError, "cifar10 must be on this machine.*COARSE2FINE_DATA"),
+        ({"data": "cifar10", "folder": "nowhere"}, FileNotFoundError, "no folder nowhere"),
+        ({"data": "cifar10", "folder": ".", "image_size": 8}, ValueError, "cifar10 have one size"),
+        ({"data": "cifar10:5", "folder": "."}, ValueError, "only shapes can have a number.*'5'"),
+        ({"data": "shapes:many"}, ValueError, "as shapes:6000. Got 'many'"),
+        ({"data": "shapes", "test": object()}, TypeError, "for Python objects; a named set brings"),
+        ({"data": "shapes", "val": object()}, TypeError, "for Python objects; a named set brings"),
+        ({"data": "cifr10"}, FileNotFoundError, "no data 'cifr10': not one of shapes, cifar10"),
+        ({"data": "missing/rows.csv"}, FileNotFoundError, "no data 'missing/rows.csv'"),
+        ({"data": Path("user/set")}, FileNotFoundError, "no data 'user/set'"),
+    ],
+)
+def test_what_cannot_be_found_is_said_in_a_sentence(given, error, message):
+    with pytest.raises(error, match=message):
+        load_data(**given)
