@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         share_of_best_epoch,
     )
     from .distances import class_distances
+    from .errors import MissingExtraError, RunError
     from .functional import coarse_cross_entropy, coarse_log_softmax
     from .heads import class_vectors, find_head, replace_head
     from .hierarchy import Hierarchy
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
         mistake_severity,
         top_k_accuracy,
     )
+    from .training.config import Config
+    from .training.fit import fit
+    from .training.result import Result, RunResult
 
 __version__ = "0.1.0"
 
@@ -37,8 +41,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "Clustering": "clustering",
     "CoarseToFineLoss": "loss",
+    "Config": "training.config",
     "Curriculum": "curriculum",
     "Hierarchy": "hierarchy",
+    "MissingExtraError": "errors",
+    "Result": "training.result",
+    "RunError": "errors",
+    "RunResult": "training.result",
     "best_candidate": "curriculum",
     "capped_length": "curriculum",
     "class_distances": "distances",
@@ -50,6 +59,7 @@ _HOMES = {
     "confusion_matrix": "metrics",
     "epochs_to_reach": "curriculum",
     "find_head": "heads",
+    "fit": "training.fit",
     "level_accuracies": "metrics",
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
@@ -61,8 +71,13 @@ _HOMES = {
 __all__ = [
     "Clustering",
     "CoarseToFineLoss",
+    "Config",
     "Curriculum",
     "Hierarchy",
+    "MissingExtraError",
+    "Result",
+    "RunError",
+    "RunResult",
     "best_candidate",
     "capped_length",
     "class_distances",
@@ -74,6 +89,7 @@ __all__ = [
     "confusion_matrix",
     "epochs_to_reach",
     "find_head",
+    "fit",
     "level_accuracies",
     "mistake_heights",
     "mistake_severity",

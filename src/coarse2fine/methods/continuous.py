@@ -1,0 +1,46 @@
+"""The curriculum with one final layer throughout: the paper's Algorithm 3."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..curriculum import Curriculum
+from ..loss import CoarseToFineLoss
+from .base import Method, Plan, Stage, needed_hierarchy, stacked_levels
+
+
+class Continuous(Method):
+    """The marginalised loss, from the coarsest level to the classes, in one stage.
+
+    The optimiser is kept at level changes. The best epoch is one at the finest level, and
+    early stopping counts from its first.
+    """
+
+    levels: Tensor
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        if plan.curriculum_epochs is None:
+            raise ValueError("the continuous curriculum needs its length, curriculum_epochs.")
+        hierarchy = needed_hierarchy(plan)
+        self.register_buffer("levels", stacked_levels(hierarchy), persistent=False)
+        self.criterion = CoarseToFineLoss(hierarchy)
+        self._curriculum = Curriculum(self.criterion, epochs=plan.curriculum_epochs)
+        finest = self._curriculum.boundaries[-1:] or (0,)
+        if finest[0] >= plan.epochs:
+            raise ValueError(
+                f"the curriculum takes {finest[0]} epochs before the finest level, but there "
+                f"are only {plan.epochs}; give more epochs or fewer curriculum_epochs."
+            )
+        self.stages = (Stage(plan.num_classes, plan.epochs, plan.patience, finest[0]),)
+
+    def begin_epoch(self, stage: int, epoch: int) -> None:  # noqa: ARG002
+        """Set the level of the epoch."""
+        self._curriculum.step(epoch)
+        self.level = self._curriculum.level
+        self.clusters = None if self._curriculum.is_finest else self.levels[self.level]
+
+    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean loss at the level in force."""
+        loss: Tensor = self.criterion(logits, targets)
+        return loss

@@ -1,0 +1,38 @@
+"""The curriculum with a new final layer for each level: the paper's Algorithm 4."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from .base import Method, Plan, Stage, needed_hierarchy, stacked_levels
+
+
+class Staged(Method):
+    """Plain training on the clusters of one level after the other, the encoder carried over.
+
+    Each stage has as many outputs as its level has clusters, and goes on until validation
+    accuracy at that level no longer improves, or to its cap. The next stage takes the
+    encoder of the best epoch, a fresh final layer and a fresh optimiser, as the authors'
+    release does.
+    """
+
+    levels: Tensor
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        hierarchy = needed_hierarchy(plan)
+        self.register_buffer("levels", stacked_levels(hierarchy), persistent=False)
+        *coarse, classes = hierarchy.num_clusters
+        cap = plan.stage_epochs or plan.epochs
+        stages = [Stage(clusters, cap, plan.patience) for clusters in coarse]
+        self.stages = (*stages, Stage(classes, plan.epochs, plan.patience))
+
+    def begin_epoch(self, stage: int, epoch: int) -> None:  # noqa: ARG002
+        """Set the level of the stage."""
+        self.level = stage
+        self.clusters = None if stage == len(self.stages) - 1 else self.levels[stage]
+
+    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the mean cross-entropy on the level's clusters."""
+        return F.cross_entropy(logits, targets if self.clusters is None else self.clusters[targets])

@@ -1,0 +1,261 @@
+"""Everything that a run is set by."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from ..clustering import Linkage
+from ..distances import Metric
+from ..methods import METHODS
+
+Rule = Literal["reach-90", "best-epoch", "search"]
+RULES = get_args(Rule)
+GIVEN = "given"  # stands for a Python object
+CANDIDATES = (5, 10, 20, 30, 40, 50)  # the paper's, for its big models
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of a comparison: what to train, on what, and how.
+
+    Settings that are None are filled in by the model's recipe, see `Config.with_recipe`.
+
+    Args:
+        data: A set's name, a file, a folder or a hub name. Defaults to ``"given"``, which
+            stands for data that are Python objects.
+        train_size: See `coarse2fine.data.sample`, as for the next two. Defaults to None.
+        val_share: Defaults to None.
+        test_share: Defaults to 0.2.
+        image_size: The side to which images are brought. Defaults to None: as they are.
+        target: The column of the classes, in a table. Defaults to None: found by its name.
+        text: The column of the text, in a table. Defaults to None: found by its name.
+        model: A name, or ``package.module:callable``. Defaults to None: by the kind of data.
+        head: The name of the model's final layer. Defaults to None: found by itself.
+        methods: What is compared with the baseline: ``"continuous"``, ``"staged"``.
+        baseline: Whether to train the baseline too, even where it is not needed. Defaults
+            to True.
+        metric: How far apart classes are, see `Hierarchy.from_classifier`. Defaults to
+            ``"embedding"``.
+        linkage: See `cluster_distances`. Defaults to ``"single"``.
+        hierarchy: A file or run to take the hierarchy from. Defaults to None: the baseline.
+        hierarchy_model: Another, smaller model that is trained only to make the hierarchy.
+            Defaults to None: the baseline.
+        max_levels: The most levels that the hierarchy may have. Defaults to None.
+        curriculum_epochs: T, or the rule that gives it: ``"reach-90"``, ``"best-epoch"`` or
+            ``"search"``. Defaults to ``"reach-90"``.
+        stage_epochs: The most epochs for each coarse level of the staged method. Defaults
+            to None: `epochs`.
+        epochs: The most epochs that baseline and curriculum alike may take.
+        patience: Stop after so many epochs without a better validation accuracy, counted
+            from the finest level on; 0 for never.
+        batch_size: Of all processes together.
+        optimiser: ``"adam"``, ``"adamw"`` or ``"sgd"``.
+        learning_rate: At the start.
+        momentum: Of SGD.
+        weight_decay: Defaults to None.
+        milestones: The shares of the epochs after which the learning rate is divided by 10.
+        augment: Whether to crop and mirror images at random.
+        normalise: Whether to bring channels or columns to mean 0 and deviation 1.
+        accumulate: In how many parts a batch is computed. Defaults to 1.
+        clip: The largest norm of a gradient. Defaults to None: any.
+        precision: As Lightning Fabric names it. Defaults to ``"32-true"``.
+        accelerator: As Lightning Fabric names it. Defaults to ``"auto"``.
+        devices: How many, or ``"auto"``. Defaults to ``"auto"``.
+        strategy: As Lightning Fabric names it. Defaults to ``"auto"``.
+        workers: How many processes read images that do not fit in memory. Defaults to 0.
+        seeds: One run of everything for each. Defaults to ``(0,)``.
+    """
+
+    data: str = GIVEN
+    train_size: int | float | None = None
+    val_share: float | None = None
+    test_share: float = 0.2
+    image_size: int | None = None
+    target: str | None = None
+    text: str | None = None
+    model: str | None = None
+    head: str | None = None
+    methods: tuple[str, ...] = ("continuous",)
+    baseline: bool = True
+    metric: str = "embedding"
+    linkage: str = "single"
+    hierarchy: str | None = None
+    hierarchy_model: str | None = None
+    max_levels: int | None = None
+    curriculum_epochs: int | str = "reach-90"
+    stage_epochs: int | None = None
+    epochs: int | None = None
+    patience: int | None = None
+    batch_size: int | None = None
+    optimiser: str | None = None
+    learning_rate: float | None = None
+    momentum: float | None = None
+    weight_decay: float | None = None
+    milestones: tuple[float, ...] | None = None
+    augment: bool | None = None
+    normalise: bool | None = None
+    accumulate: int = 1
+    clip: float | None = None
+    precision: str = "32-true"
+    accelerator: str = "auto"
+    devices: int | str = "auto"
+    strategy: str = "auto"
+    workers: int = 0
+    seeds: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        for name in ("methods", "seeds", "milestones"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _as_tuple(value))
+        _check(self)
+
+    def with_recipe(self, recipe: Recipe) -> Config:
+        """Return the settings with those that are None taken from a recipe."""
+        given = dataclasses.asdict(recipe)
+        filled = {name: value for name, value in given.items() if getattr(self, name) is None}
+        return dataclasses.replace(self, **filled)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, settings: dict[str, Any]) -> Config:
+        """Return the settings that `to_dict` gave."""
+        unknown = settings.keys() - {field.name for field in dataclasses.fields(cls)}
+        if unknown:
+            raise ValueError(f"there is no setting {sorted(unknown)[0]!r}.")
+        return cls(**settings)
+
+    def __str__(self) -> str:
+        set_values = {name: value for name, value in self.to_dict().items() if value is not None}
+        width = max(map(len, set_values))
+        return "\n".join(f"{name:<{width}}  {_shown(value)}" for name, value in set_values.items())
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a kind of model is trained, where the settings do not say otherwise.
+
+    Args:
+        optimiser: See `Config`, as for all that follow.
+        learning_rate: See `Config`.
+        batch_size: See `Config`.
+        epochs: See `Config`.
+        patience: See `Config`.
+        momentum: Defaults to 0.9.
+        weight_decay: Defaults to 0.0.
+        milestones: Defaults to none.
+        augment: Defaults to False.
+        normalise: Defaults to False.
+        val_share: Defaults to 0.2.
+    """
+
+    optimiser: str
+    learning_rate: float
+    batch_size: int
+    epochs: int
+    patience: int
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    milestones: tuple[float, ...] = ()
+    augment: bool = False
+    normalise: bool = False
+    val_share: float = 0.2
+
+
+# The paper's two recipes, and one each for text and tables.
+SMALL = Recipe("adam", 1e-3, batch_size=512, epochs=200, patience=50)
+BIG = Recipe(
+    "sgd",
+    0.1,
+    batch_size=128,
+    epochs=200,
+    patience=0,
+    weight_decay=5e-4,
+    milestones=(3 / 7, 5 / 7),
+    augment=True,
+    normalise=True,
+    val_share=0.1,
+)
+TEXT = Recipe("adam", 1e-3, batch_size=64, epochs=60, patience=20)
+TABLE = Recipe("adam", 1e-3, batch_size=64, epochs=100, patience=30, normalise=True)
+RECIPES = {
+    "cnn": SMALL,
+    "resnet18": BIG,
+    "resnet50": BIG,
+    "wrn-28-10": BIG,
+    "bag": TEXT,
+    "transformer": TEXT,
+    "mlp": TABLE,
+}
+
+
+def recipe_for(model: str | None) -> Recipe:
+    """Return the recipe of a model of ours; any other model gets the small one."""
+    return RECIPES.get(model or "", SMALL)
+
+
+OPTIMISERS = ("adam", "adamw", "sgd")
+
+
+def _check(config: Config) -> None:
+    _check_choice("metric", config.metric, get_args(Metric))
+    _check_choice("linkage", config.linkage, get_args(Linkage))
+    for method in config.methods:
+        _check_choice("method", method, tuple(METHODS))
+    if config.optimiser is not None:
+        _check_choice("optimiser", config.optimiser, OPTIMISERS)
+    length = config.curriculum_epochs
+    if isinstance(length, str):
+        _check_choice("curriculum_epochs", length, RULES, "a number of epochs, or ")
+    for name in ("epochs", "batch_size", "accumulate", "stage_epochs", "image_size"):
+        _check_at_least(config, name, 1)
+    for name in ("patience", "workers", "weight_decay", "momentum"):
+        _check_at_least(config, name, 0)
+    _check_at_least(config, "max_levels", 2)
+    if not isinstance(length, str):
+        _check_at_least(config, "curriculum_epochs", 1)
+    for name in ("learning_rate", "clip"):
+        value = getattr(config, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"{name} must be more than 0. Got {value}.")
+    if not config.seeds or len(set(config.seeds)) < len(config.seeds) or min(config.seeds) < 0:
+        raise ValueError(f"seeds must be different numbers from 0 on. Got {config.seeds}.")
+    _check_baseline(config)
+
+
+def _check_baseline(config: Config) -> None:
+    if config.hierarchy is not None and config.hierarchy_model is not None:
+        raise ValueError("give hierarchy or hierarchy_model, not both.")
+    if config.baseline:
+        return
+    if config.hierarchy is None and config.hierarchy_model is None:
+        raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
+    if "continuous" in config.methods and isinstance(config.curriculum_epochs, str):
+        raise ValueError(
+            f"without a baseline, curriculum_epochs must be a number, as the rule "
+            f"{config.curriculum_epochs!r} looks at the baseline."
+        )
+
+
+def _check_choice(name: str, value: object, valid: tuple[str, ...], other: str = "") -> None:
+    if value not in valid:
+        raise ValueError(f"{name} must be {other}one of {', '.join(valid)}. Got {value!r}.")
+
+
+def _check_at_least(config: Config, name: str, least: int) -> None:
+    value = getattr(config, name)
+    if value is not None and not value >= least:
+        raise ValueError(f"{name} must be at least {least}. Got {value}.")
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple | range) else (value,)
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

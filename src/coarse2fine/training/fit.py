@@ -1,0 +1,186 @@
+"""The whole method in one call: baseline, hierarchy, curriculum, comparison."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from lightning_fabric import Fabric
+from torch import nn
+
+from ..data import Source
+from ..data.load import load_data
+from ..hierarchy import Hierarchy
+from ..models import default_model
+from .config import GIVEN, Config, recipe_for
+from .hierarchies import read_hierarchy
+from .memory import keep_freed_memory
+from .progress import Watcher
+from .result import Result, RunResult
+from .run import CONFIG, RESULT, check_same, locked, provenance, write_json
+from .seed import SeedRuns, Study
+
+
+def fit(
+    data: Any,
+    test: Any = None,
+    *,
+    val: Any = None,
+    class_names: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    model: str | Callable[..., nn.Module] | None = None,
+    hierarchy: Any = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+    checkpoint_seconds: float = 10.0,
+    **settings: Any,
+) -> Result:
+    """Train a classifier with and without a coarse-to-fine curriculum, and compare them.
+
+    The baseline is trained first. It gives the hierarchy and the length of the curriculum,
+    unless they are given. Then the curriculum trains from the same fresh weights, on the
+    same samples, for at most as many epochs. All of it is in a directory, and the same call
+    goes on where an interrupted one was.
+
+    Args:
+        data: The name of a set, a file, a folder, a hub name; or, to train on, a pair
+            (inputs, targets), a PyTorch Dataset or a `Split`.
+        test: The same to test on, where `data` is Python objects. Defaults to None: a share
+            of `data`.
+        val: The same to validate on. Defaults to None: a share of what is trained on.
+        class_names: Of Python objects. Defaults to None.
+        folder: Where a named set lies. Defaults to None: the environment variable
+            COARSE2FINE_DATA.
+        model: A name, ``package.module:callable``, or a callable that takes ``num_classes``.
+            Defaults to None: by the kind of data.
+        hierarchy: A `Hierarchy`, a K×K matrix of distances, or a file or run to take it
+            from. Defaults to None: made from the baseline.
+        out: The directory. Defaults to None: one in ``runs`` named by the settings.
+        watcher: Told what happens. Defaults to None: nobody is.
+        checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
+        **settings: See `coarse2fine.Config`.
+
+    Returns:
+        The accuracies and gains; `print` shows them as a table.
+
+    Examples:
+        >>> from coarse2fine import fit
+        >>> result = fit("shapes", epochs=45, batch_size=64)  # doctest: +SKIP
+        >>> print(result)  # doctest: +SKIP
+    """
+    source = load_data(
+        data,
+        test,
+        val,
+        class_names=class_names,
+        folder=folder,
+        image_size=settings.get("image_size"),
+        target=settings.get("target"),
+        text=settings.get("text"),
+    )
+    config = resolve(_named(data, model, hierarchy, settings), source)
+    fabric = launch(config)
+    study = Study(
+        fabric=fabric,
+        config=config,
+        source=source,
+        model=model if callable(model) else str(config.model),
+        hierarchy=_given(hierarchy, config, source),
+        path=Path(out) if out is not None else Path("runs") / default_name(config, source),
+        watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    with locked(study.path) if fabric.is_global_zero else nullcontext():
+        return _compare(study)
+
+
+def resolve(config: Config, source: Source) -> Config:
+    """Return the settings with the model and its recipe filled in for the data."""
+    model = config.model or default_model(source.kind)
+    filled = replace(config, model=model).with_recipe(recipe_for(model))
+    if filled.curriculum_epochs == "search" and filled.methods != ("continuous",):
+        raise ValueError("to search for curriculum_epochs, the method must be continuous alone.")
+    return filled
+
+
+def launch(config: Config) -> Fabric:
+    """Return Lightning Fabric for the settings, started; under torchrun with its processes."""
+    options: dict[str, Any] = {"devices": config.devices, "strategy": config.strategy}
+    if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
+        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+        options |= {"devices": local, "num_nodes": world // local}
+        if config.strategy == "auto" and world > 1:
+            options["strategy"] = "ddp"
+    fabric = Fabric(
+        accelerator=config.accelerator,
+        precision=config.precision,  # type: ignore[arg-type]
+        **options,
+    )
+    fabric.launch()
+    if fabric.device.type == "cpu":
+        keep_freed_memory()
+    return fabric
+
+
+def default_name(config: Config, source: Source) -> str:
+    """Return a directory's name: the same for the same settings and data, seeds aside."""
+    settings = {name: value for name, value in config.to_dict().items() if name != "seeds"}
+    targets = source.train.targets.numpy().tobytes() if config.data == GIVEN else b""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode() + targets).hexdigest()
+    parts = (Path(config.data).stem, str(config.model).rpartition(":")[2])
+    return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
+
+
+def _compare(study: Study) -> Result:
+    """Train everything for every seed, and store what came out."""
+    content = {"format": "coarse2fine comparison", "version": 1, **provenance(study.config)}
+    stored = study.path / CONFIG
+    if stored.is_file():
+        check_same(stored, content, but=("seeds", "workers"))  # seeds may be added
+    if study.fabric.is_global_zero:
+        write_json(stored, content)
+    study.fabric.barrier()
+    runs: list[RunResult] = []
+    remarks: list[str] = []
+    for seed in study.config.seeds:
+        of_seed = SeedRuns(study, seed)
+        runs += of_seed.train()
+        remarks += of_seed.remarks
+    result = Result(tuple(runs), tuple(remarks), study.path)
+    if study.fabric.is_global_zero:
+        write_json(study.path / RESULT, {**content, **result.to_dict()})
+    study.fabric.barrier()
+    return result
+
+
+def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> Config:
+    """Return the settings, with Python objects by what they are called."""
+    unknown = settings.keys() - {field.name for field in fields(Config)}
+    if unknown:
+        raise TypeError(f"fit() has no setting {sorted(unknown)[0]!r}; see coarse2fine.Config.")
+    names: dict[str, Any] = {"data": str(data) if isinstance(data, str | os.PathLike) else GIVEN}
+    if callable(model):
+        names["model"] = f"{model.__module__}:{getattr(model, '__qualname__', repr(model))}"
+    elif model is not None:
+        names["model"] = model
+    if hierarchy is not None:
+        is_path = isinstance(hierarchy, str | os.PathLike)
+        names["hierarchy"] = str(hierarchy) if is_path else GIVEN
+    return Config(**names, **settings)
+
+
+def _given(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:
+    """Return the hierarchy that a user gave in one of its forms."""
+    if hierarchy is None or isinstance(hierarchy, Hierarchy):
+        return hierarchy
+    options: dict[str, Any] = {"linkage": config.linkage, "class_names": source.train.class_names}
+    if isinstance(hierarchy, str | os.PathLike):
+        return read_hierarchy(Path(hierarchy), metric=config.metric, head=config.head, **options)
+    return Hierarchy.from_distances(hierarchy, **options)

@@ -1,0 +1,208 @@
+"""Read a hierarchy from whatever file or run holds one, or what one is made from."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import Array, to_floats
+from .._files import parse_json
+from .._levels import FORMAT
+from ..distances import class_distances
+from ..hierarchy import CONFUSION_METRICS, Hierarchy
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+MATRICES = (".npy", ".npz", ".csv")
+TAXONOMY_COLUMNS = ({"parent", "child"}, {"coarse_label", "fine_label"})
+Names = Sequence[str] | None
+
+
+def read_hierarchy(
+    path: Path,
+    *,
+    metric: str = "embedding",
+    linkage: Any = "single",
+    head: str | None = None,
+    class_names: Names = None,
+) -> Hierarchy:
+    """Return the hierarchy that a file or a run holds, or that is made from what it holds.
+
+    Args:
+        path: One of
+
+            - a hierarchy (.json), as `Hierarchy.save` wrote it;
+            - a taxonomy (.json, .csv), see `Hierarchy.from_taxonomy`;
+            - a matrix (.npy, .npz, .csv): distances where it is square and symmetric, a
+              confusion matrix where the metric is one of the two for those, else embeddings;
+            - a checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), whose final layer gives the
+              embeddings; nothing but tensors is unpickled;
+            - a run directory: its hierarchy, or else its model.
+        metric: See `Hierarchy.from_classifier`. Defaults to ``"embedding"``.
+        linkage: See `cluster_distances`. Defaults to ``"single"``.
+        head: The name of a checkpoint's final layer. Defaults to None: found by itself.
+        class_names: The classes, in order, of what has no names of its own; for a taxonomy,
+            the order of its classes. Defaults to None.
+    """
+    suffix = path.suffix.lower()
+    matrix: Array | Tensor
+    own: Names
+    if path.is_dir():
+        return _from_run(path, metric, linkage, head)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or run {path}.")
+    if suffix in CHECKPOINTS:
+        from .restore import read_class_vectors
+
+        matrix, own = read_class_vectors(path, head)
+    elif suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path)):
+        _check_no_choice(path, metric, linkage)
+        return _from_tree(path, class_names)
+    elif suffix in MATRICES:
+        matrix, own = _read_matrix(path)
+    else:
+        raise ValueError(
+            f"{path}: a hierarchy is read from .json, {', '.join(MATRICES)}, a checkpoint "
+            f"({', '.join(CHECKPOINTS)}) or a run directory."
+        )
+    try:
+        return _from_matrix(path, matrix, metric, linkage, own or class_names)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _from_matrix(path: Path, matrix: Any, metric: str, linkage: Any, names: Names) -> Hierarchy:
+    """Return the hierarchy of embeddings, distances or a confusion matrix."""
+    options: dict[str, Any] = {"linkage": linkage, "class_names": names}
+    is_checkpoint = path.suffix.lower() in CHECKPOINTS
+    if metric in CONFUSION_METRICS:
+        if is_checkpoint:
+            raise ValueError(f"the metric {metric!r} needs a confusion matrix or a run instead.")
+        return Hierarchy.from_confusion(matrix, metric, **options)
+    if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
+        if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
+            _check_no_choice(path, metric)
+            return Hierarchy.from_distances(matrix, **options)
+        warnings.warn(
+            f"{path} is square but not symmetric, so it is read as embeddings, one row a class; "
+            f"for a confusion matrix give the metric confusion_distance.",
+            stacklevel=4,
+        )
+    if metric == "embedding":
+        return Hierarchy.from_embeddings(matrix, **options)
+    distances = class_distances(matrix, metric, num_classes=len(matrix))
+    return Hierarchy.from_distances(distances, **options)
+
+
+def _from_tree(path: Path, class_names: Names) -> Hierarchy:
+    """Return the hierarchy of a file that `Hierarchy.save` wrote, or of a taxonomy."""
+    content = parse_json(path) if path.suffix.lower() == ".json" else None
+    if isinstance(content, Mapping) and content.get("format") == FORMAT:
+        return Hierarchy.load(path)
+    return Hierarchy.from_taxonomy(path, class_names)
+
+
+def _from_run(path: Path, metric: str, linkage: Any, head: str | None) -> Hierarchy:
+    """Return the hierarchy of a run, or of its model where it has none."""
+    from .restore import find_run, load_trained
+    from .result import RunResult
+    from .run import HIERARCHY
+
+    run = find_run(path)
+    if (run / HIERARCHY).is_file():
+        _check_no_choice(run / HIERARCHY, metric, linkage)
+        return Hierarchy.load(run / HIERARCHY)
+    result, trained = RunResult.load(run), load_trained(run)
+    options: dict[str, Any] = {"linkage": linkage, "class_names": trained.class_names}
+    if metric not in CONFUSION_METRICS:
+        head = head or trained.config.head
+        return Hierarchy.from_classifier(trained.model, metric, head=head, **options)
+    if result.val_accuracy is None:
+        raise ValueError(f"the metric {metric!r} needs validation samples, and {run} had none.")
+    classes = len(trained.class_names)
+    return Hierarchy.from_confusion(
+        result.predictions("val"), metric, num_classes=classes, **options
+    )
+
+
+def _check_no_choice(path: Path, metric: str, linkage: str = "single") -> None:
+    """Refuse a metric or linkage for what is made already."""
+    for what, value, default in (("metric", metric, "embedding"), ("linkage", linkage, "single")):
+        if value != default:
+            raise ValueError(
+                f"{path} leaves no choice of {what}, so {value!r} has no effect; leave it out, or "
+                f"give a checkpoint or embeddings."
+            )
+
+
+# ------------------------------------------------------------------------------- matrices
+
+
+def _read_matrix(path: Path) -> tuple[Array, Names]:
+    """Return a file's matrix, and the names of the classes where it has some."""
+    if path.suffix.lower() == ".csv":
+        return _read_csv_matrix(path)
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        arrays = dict(loaded) if path.suffix.lower() == ".npz" else {"": loaded}
+    except (ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
+        raise ValueError(f"{path}: not readable as an array of numpy: {error}") from None
+    numbers = {n: a for n, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiub"}
+    if len(numbers) != 1:
+        shapes = ", ".join(f"{n} {a.dtype} {a.shape}".strip() for n, a in arrays.items())
+        raise ValueError(f"{path} must hold one matrix of numbers. Got {shapes or 'nothing'}.")
+    (matrix,) = numbers.values()
+    names = [a for a in arrays.values() if a.dtype.kind == "U" and a.shape == (len(matrix),)]
+    return to_floats(matrix, str(path)), names[0].tolist() if len(names) == 1 else None
+
+
+def _is_taxonomy(path: Path) -> bool:
+    header = next(iter(_csv_rows(path)), [])
+    return any(columns <= set(header) for columns in TAXONOMY_COLUMNS)
+
+
+def _read_csv_matrix(path: Path) -> tuple[Array, Names]:
+    """Return the matrix of a CSV file, with or without a header and a column of names."""
+    rows = list(_csv_rows(path))
+    header = rows.pop(0) if rows and not all(map(_is_number, rows[0])) else []
+    index: list[str] = []
+    if header[:1] == [""] or any(not _is_number(row[0]) for row in rows):
+        index = [row.pop(0) for row in rows]
+    try:
+        matrix = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: neither a matrix of numbers ({error}) nor a taxonomy with the columns "
+            f"parent and child, or coarse_label and fine_label."
+        ) from None
+    if matrix.ndim != 2:
+        raise ValueError(f"{path} holds no rows of numbers.")
+    if not index and len(header) == len(matrix):
+        index = header
+    return matrix, None if all(map(_is_number, index)) else index
+
+
+def _csv_rows(path: Path) -> Iterable[list[str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.reader(file):
+                if any(cell.strip() for cell in row):
+                    yield [cell.strip() for cell in row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: not readable as CSV: {error}") from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,189 @@
+"""One training from its settings to its result."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from ..data import Batches, Data, Split, Transform, input_shape
+from ..heads import find_head
+from ..hierarchy import Hierarchy
+from ..methods import METHODS
+from ..methods.base import Method, Plan
+from ..methods.plain import Plain
+from ..models import build_model
+from .checkpoint import Tensors
+from .config import Config
+from .evaluation import evaluate
+from .loop import Trainer
+from .progress import Watcher
+from .result import RunResult
+from .run import HIERARCHY, Run, provenance
+from .transforms import transform_for
+
+Factory = str | Callable[..., nn.Module]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training.
+
+    Args:
+        path: The run directory.
+        name: What the result calls it.
+        method: ``"plain"`` or one of `METHODS`.
+        seed: Of everything random.
+        data: The samples.
+        config: Every setting filled in.
+        model: A name, or what makes a model.
+        hierarchy: Defaults to None: for methods that need none.
+        length: T. Defaults to None: for methods that need none.
+    """
+
+    path: Path
+    name: str
+    method: str
+    seed: int
+    data: Data
+    config: Config
+    model: Factory
+    hierarchy: Hierarchy | None = None
+    length: int | None = None
+
+    def train(self, fabric: Fabric, watcher: Watcher, checkpoint_seconds: float) -> RunResult:
+        """Train, go on where training was, or read what is done."""
+        run = Run(
+            self.path,
+            is_writer=fabric.is_global_zero,
+            checkpoint_seconds=checkpoint_seconds,
+            watch=watcher.epoch,
+        )
+        method = self._method()
+        transform = transform_for(self.data, self.config)
+        run.begin(self._content(transform))
+        if not run.is_done:
+            if self.hierarchy is not None and run.is_writer:
+                self.hierarchy.save(run.path / HIERARCHY)
+            allowed = sum(stage.epochs for stage in method.stages)
+            watcher.begin(run.path, self.name, self.seed, allowed)
+            self._train(fabric, run, method, transform)
+        fabric.barrier()
+        result = RunResult.load(run.path)
+        run.tidy()
+        watcher.end(result)
+        return result
+
+    def _method(self) -> Method:
+        config = self.config
+        plan = Plan(
+            len(self.data.class_names),
+            config.epochs or 1,
+            config.patience or 0,
+            self.hierarchy,
+            self.length,
+            config.stage_epochs,
+        )
+        if self.method == "plain":
+            return Plain(plan)
+        module, kind = METHODS[self.method]
+        home = importlib.import_module(f"..methods.{module}", __package__)
+        made: Method = getattr(home, kind)(plan)
+        return made
+
+    def _content(self, transform: Transform) -> dict[str, Any]:
+        """Return what the run is set by, and what is needed to use its model."""
+        data = self.data
+        return {
+            "format": "coarse2fine run",
+            "version": 1,
+            **provenance(replace(self.config, seeds=(self.seed,))),
+            "method": self.method,
+            "data": {
+                "kind": data.kind,
+                "class_names": data.class_names,
+                "columns": data.columns,
+                "input_shape": input_shape(data.train),
+                "samples": [len(data.train), len(data.val), len(data.test)],
+                "fingerprint": data.fingerprint(),
+                "transform": asdict(transform),
+            },
+        }
+
+    def _train(self, fabric: Fabric, run: Run, method: Method, transform: Transform) -> None:
+        data = self.data
+        parts = {"train": data.train, "val": data.val, "test": data.test}
+        batches = {
+            part: self._batches(split, transform, fabric)
+            for part, split in parts.items()
+            if len(split)
+        }
+        head = self._check_model(batches["train"])
+        trainer = Trainer(
+            fabric, self.config, self.seed, self._make_model, head, method,
+            batches["train"], batches.get("val"), run,
+        )  # fmt: skip
+        model = trainer.fit()
+        scores = {
+            part: evaluate(fabric, fabric.setup_module(model), batches[part])
+            for part in ("val", "test")
+            if part in batches
+        }
+        if not run.is_writer:
+            return
+        predictions: Tensors = {}
+        for part, found in scores.items():
+            predictions[f"{part}.predictions"] = found.predictions
+            predictions[f"{part}.targets"] = parts[part].targets
+        progress, stage = trainer.progress, method.stages[-1]
+        has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * stage.epochs
+        result = RunResult(
+            method=self.name,
+            seed=self.seed,
+            accuracy=scores["test"].level_accuracy,
+            val_accuracy=scores["val"].level_accuracy if "val" in scores else None,
+            best_epoch=progress.best_epoch,
+            epochs=progress.total,
+            seconds=progress.seconds,
+            levelled_off=has_levelled or "val" not in scores,
+            curriculum_epochs=self.length if self.method == "continuous" else None,
+            num_clusters=self.hierarchy.num_clusters if self.hierarchy else (),
+            path=run.path,
+        )
+        run.finish(model.state_dict(), predictions, result.to_dict())
+
+    def _make_model(self, outputs: int) -> nn.Module:
+        return build_model(self.model, outputs, input_shape(self.data.train), self.data.kind)
+
+    def _batches(self, split: Split, transform: Transform, fabric: Fabric) -> Batches:
+        return Batches(
+            split,
+            transform,
+            self.config.batch_size or 1,
+            device=fabric.device,
+            rank=fabric.global_rank,
+            world=fabric.world_size,
+            workers=self.config.workers,
+            channels_last=fabric.device.type == "cpu",  # elsewhere it need not pay
+        )
+
+    def _check_model(self, batches: Batches) -> str:
+        """Return the name of the model's final layer, after a look at what it gives."""
+        classes = len(self.data.class_names)
+        samples = next(batches.in_order()).inputs[:2]
+        model = self._make_model(classes).eval().to(samples.device)
+        with torch.no_grad():
+            logits: Any = model(samples)
+        if not isinstance(logits, Tensor) or logits.shape != (len(samples), classes):
+            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise ValueError(
+                f"the model must give a tensor of {classes} logits, one a class, for each sample. "
+                f"Got {got} for {len(samples)} samples."
+            )
+        return find_head(model, self.config.head)[0] if self.method == "staged" else ""

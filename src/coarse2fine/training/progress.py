@@ -1,0 +1,161 @@
+"""Who is told what a training does: nobody, a terminal, a program, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import require
+from .result import RunResult
+from .run import Metrics
+
+
+class Watcher:
+    """Told what happens, and does nothing about it; the others do."""
+
+    def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
+        """A training begins or goes on, for at most so many epochs."""
+
+    def epoch(self, metrics: Metrics) -> None:
+        """An epoch is done."""
+
+    def end(self, result: RunResult) -> None:
+        """A training is done, or was already."""
+
+    def close(self) -> None:
+        """Nothing more happens."""
+
+
+class Watchers(Watcher):
+    """Tells several.
+
+    Args:
+        watchers: Who is told, in this order.
+    """
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
+        self.watchers = watchers
+
+    def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
+        """Tell all."""
+        for watcher in self.watchers:
+            watcher.begin(path, method, seed, epochs)
+
+    def epoch(self, metrics: Metrics) -> None:
+        """Tell all."""
+        for watcher in self.watchers:
+            watcher.epoch(metrics)
+
+    def end(self, result: RunResult) -> None:
+        """Tell all."""
+        for watcher in self.watchers:
+            watcher.end(result)
+
+    def close(self) -> None:
+        """Tell all."""
+        for watcher in self.watchers:
+            watcher.close()
+
+
+class TerminalProgress(Watcher):
+    """Shows a bar for each training where there is a terminal, and a line when it is done."""
+
+    def __init__(self) -> None:
+        progress = require("rich.progress", "train")
+        console = require("rich.console", "train").Console(stderr=True)
+        self._console = console
+        self._bars = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[shown]}"),
+            progress.TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._bars.start()
+        self._task: Any = None
+
+    def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
+        """Show a bar."""
+        self._task = self._bars.add_task(f"seed {seed} {method}", total=epochs, shown="")
+
+    def epoch(self, metrics: Metrics) -> None:
+        """Move the bar on."""
+        accuracy, level = metrics["accuracy"], metrics["level"]
+        shown = "" if accuracy is None else f"accuracy {100 * accuracy:.1f}"
+        shown += "" if level is None else f" level {level}"
+        self._bars.update(self._task, completed=metrics["epoch"], shown=shown)
+
+    def end(self, result: RunResult) -> None:
+        """Replace the bar by a line."""
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+            self._task = None
+        self._console.print(
+            f"seed {result.seed} {result.method}: test accuracy {100 * result.accuracy:.2f}, "
+            f"best epoch {result.best_epoch}, {result.epochs} epochs, {result.seconds:.0f} s",
+            highlight=False,
+        )
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._bars.stop()
+
+
+class JsonLines(Watcher):
+    """Writes a line of JSON for everything that happens, for programs to read."""
+
+    def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
+        """Write that a training begins."""
+        self._write("begin", {"path": str(path), "method": method, "seed": seed, "epochs": epochs})
+
+    def epoch(self, metrics: Metrics) -> None:
+        """Write an epoch's metrics."""
+        self._write("epoch", metrics)
+
+    def end(self, result: RunResult) -> None:
+        """Write a training's result."""
+        self._write("end", result.to_dict())
+
+    @staticmethod
+    def _write(event: str, content: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps({"event": event, **content}) + "\n")
+        sys.stdout.flush()
+
+
+class TensorBoard(Watcher):
+    """Writes the metrics for TensorBoard, beside each run's own files."""
+
+    def __init__(self) -> None:
+        require("tensorboard", "train")
+        self._writer: Any = None
+
+    def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
+        """Open the run's log; what it holds beyond the last checkpoint is purged."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.close()
+        self._writer = SummaryWriter(str(path / "tensorboard"))
+
+    def epoch(self, metrics: Metrics) -> None:
+        """Write an epoch's metrics."""
+        for name, value in metrics.items():
+            if name not in ("epoch", "stage") and value is not None:
+                self._writer.add_scalar(name, value, metrics["epoch"])
+
+    def end(self, result: RunResult) -> None:
+        """Write the test accuracy."""
+        if self._writer is not None:
+            self._writer.add_scalar("test_accuracy", result.accuracy, result.epochs)
+        self.close()
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

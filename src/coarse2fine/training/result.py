@@ -1,0 +1,208 @@
+"""What came out: of one training, and of the comparison of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._files import parse_json
+from ..errors import RunError
+from ..hierarchy import Hierarchy
+from ..metrics import level_accuracies
+from .run import HIERARCHY, PREDICTIONS, RESULT
+
+if TYPE_CHECKING:
+    from torch import nn
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came out of one training.
+
+    Args:
+        method: ``"baseline"``, ``"continuous"`` or ``"staged"``.
+        seed: Of everything random.
+        accuracy: On the test samples and target classes, at the best epoch.
+        val_accuracy: On the validation samples at that epoch; None where there are none.
+        best_epoch: Of the last stage, counted from 1.
+        epochs: How many were done in all.
+        seconds: How long they took.
+        levelled_off: Whether the best epoch was not among the last tenth of those allowed.
+        curriculum_epochs: T; None for methods without one.
+        num_clusters: Of each level, coarsest first; empty without a hierarchy.
+        path: The run directory.
+    """
+
+    method: str
+    seed: int
+    accuracy: float
+    val_accuracy: float | None
+    best_epoch: int
+    epochs: int
+    seconds: float
+    levelled_off: bool
+    curriculum_epochs: int | None
+    num_clusters: tuple[int, ...]
+    path: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, without the path, which may change."""
+        content = asdict(self)
+        del content["path"]
+        return content
+
+    @classmethod
+    def load(cls, path: Path) -> RunResult:
+        """Read a finished run's result."""
+        try:
+            content = parse_json(path / RESULT)["result"]
+            clusters = tuple(content.pop("num_clusters"))
+            return cls(**content, num_clusters=clusters, path=path)
+        except FileNotFoundError:
+            raise RunError(
+                f"{path} has no {RESULT}: it is not a run, or not done; go on with it by the "
+                f"command that began it."
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path / RESULT} is damaged: {error}.") from None
+
+    def hierarchy(self) -> Hierarchy:
+        """Return the hierarchy that the run was trained with."""
+        return Hierarchy.load(self.path / HIERARCHY)
+
+    def predictions(self, part: str = "test") -> tuple[Any, Any]:
+        """Return the predicted and the true classes.
+
+        Args:
+            part: ``"test"`` or ``"val"``. Defaults to ``"test"``.
+        """
+        from .checkpoint import load_tensors
+
+        tensors = load_tensors(self.path / PREDICTIONS)
+        return tensors[f"{part}.predictions"].numpy(), tensors[f"{part}.targets"].numpy()
+
+    def model(self) -> nn.Module:
+        """Return the trained model, where it is one of ours or can be imported."""
+        from .restore import load_trained
+
+        return load_trained(self.path).model
+
+
+@dataclass(frozen=True)
+class Result:
+    """The comparison of a curriculum with plain training, over one or more seeds.
+
+    Args:
+        runs: All trainings that are compared.
+        remarks: What to bear in mind, such as that a training has not levelled off.
+        path: The directory that holds it all.
+    """
+
+    runs: tuple[RunResult, ...]
+    remarks: tuple[str, ...]
+    path: Path
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What was trained, the baseline first."""
+        return tuple(dict.fromkeys(run.method for run in self.runs))
+
+    def of(self, method: str) -> tuple[RunResult, ...]:
+        """Return the runs of a method, one a seed."""
+        return tuple(run for run in self.runs if run.method == method)
+
+    def accuracies(self, method: str) -> list[float]:
+        """Return a method's test accuracy for each seed."""
+        return [run.accuracy for run in self.of(method)]
+
+    def gains(self, method: str) -> list[float]:
+        """Return how much more accurate a method is than the baseline of the same seed."""
+        plain = {run.seed: run.accuracy for run in self.of(BASELINE)}
+        return [run.accuracy - plain[run.seed] for run in self.of(method) if run.seed in plain]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values."""
+        return {
+            "runs": [run.to_dict() for run in self.runs],
+            "summary": {
+                method: {
+                    "accuracy": mean_and_error(self.accuracies(method)),
+                    "gain": mean_and_error(self.gains(method)),
+                }
+                for method in self.methods
+            },
+            "remarks": list(self.remarks),
+        }
+
+    def level_table(self) -> str:
+        """Return the test accuracy at each level of the first seed's hierarchy."""
+        first = next((run for run in self.runs if run.num_clusters), None)
+        if first is None:
+            return ""
+        hierarchy = first.hierarchy()
+        rows = [["clusters", *map(str, hierarchy.num_clusters)]]
+        for run in self.runs:
+            if run.seed == first.seed:
+                levels = level_accuracies(*run.predictions(), hierarchy)
+                rows.append([run.method, *(f"{100 * value:.1f}" for value in levels)])
+        return aligned(rows)
+
+    def __str__(self) -> str:
+        compared = [method for method in self.methods if method != BASELINE]
+        gained = [f"gain of {method}" for method in compared if self.gains(method)]
+        header = ["seed", *self.methods, *gained]
+        seeds = dict.fromkeys(run.seed for run in self.runs)
+        rows = [header, *map(self._row, seeds), self._mean_row()]
+        return "\n".join([aligned(rows), *(f"note: {remark}" for remark in self.remarks)])
+
+    def _row(self, seed: int) -> list[str]:
+        of_seed = {run.method: run for run in self.runs if run.seed == seed}
+        cells = [f"{100 * of_seed[m].accuracy:.2f}" if m in of_seed else "" for m in self.methods]
+        plain = of_seed.get(BASELINE)
+        others = [of_seed.get(method) for method in self.methods if method != BASELINE]
+        gains = [f"{100 * (r.accuracy - plain.accuracy):+.2f}" for r in others if r and plain]
+        return [str(seed), *cells, *gains]
+
+    def _mean_row(self) -> list[str]:
+        means = [_shown(self.accuracies(method)) for method in self.methods]
+        others = [method for method in self.methods if method != BASELINE]
+        gains = [_shown(self.gains(method), "+") for method in others if self.gains(method)]
+        return ["mean", *means, *gains]
+
+
+def mean_and_error(values: Sequence[float]) -> dict[str, float | None] | None:
+    """Return the mean and its standard error, None for what cannot be told."""
+    if not values:
+        return None
+    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+    return {"mean": float(np.mean(values)), "standard_error": error}
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as lines with aligned columns.
+
+    Examples:
+        >>> print(aligned([["seed", "accuracy"], ["0", "31.5"]]))
+        seed  accuracy
+           0      31.5
+    """
+    width = max(map(len, rows))
+    full = [[*row, *[""] * (width - len(row))] for row in rows]
+    widths = [max(len(row[column]) for row in full) for column in range(width)]
+    lines = ("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in full)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _shown(values: Sequence[float], sign: str = "") -> str:
+    found = mean_and_error([100 * value for value in values])
+    if found is None:
+        return ""
+    error = found["standard_error"]
+    return f"{found['mean']:{sign}.2f}" + ("" if error is None else f" ± {error:.2f}")

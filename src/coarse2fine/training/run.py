@@ -1,0 +1,207 @@
+"""Run directories: what a training leaves on disk, and how it is taken up again.
+
+A run is a directory with `config.json`, `metrics.jsonl` (one line an epoch),
+`hierarchy.json` where it has one, `checkpoint/`, and `result.json`, which is written last,
+so that its presence means that the run is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from .._files import parse_json, write_atomically
+from ..errors import RunError, require
+from .checkpoint import (
+    Checkpoint,
+    Tensors,
+    load_checkpoint,
+    remove_checkpoints,
+    save_checkpoint,
+    save_tensors,
+)
+from .config import Config
+
+CONFIG, METRICS, HIERARCHY, RESULT = (
+    "config.json",
+    "metrics.jsonl",
+    "hierarchy.json",
+    "result.json",
+)
+CHECKPOINT, MODEL, PREDICTIONS = "checkpoint", "model.safetensors", "predictions.safetensors"
+Metrics = dict[str, Any]
+
+
+class Run:
+    """One training's directory, written by one process of it.
+
+    Args:
+        path: The directory; made where it does not exist.
+        is_writer: Whether this process writes; the others of a training only read. Defaults
+            to True.
+        checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
+        watch: Called with the metrics of every epoch. Defaults to None.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        is_writer: bool = True,
+        checkpoint_seconds: float = 10.0,
+        watch: Callable[[Metrics], None] | None = None,
+    ) -> None:
+        self.path, self.is_writer, self.watch = path, is_writer, watch
+        self.checkpoint_seconds = checkpoint_seconds
+        self._last_save = time.monotonic()
+        if is_writer:
+            path.mkdir(parents=True, exist_ok=True)
+
+    # ------------------------------------------------------------------- while it trains
+
+    def resume(self) -> Checkpoint | None:
+        """Return the checkpoint to go on from, and cut the metrics back to it."""
+        found = load_checkpoint(self.path / CHECKPOINT)
+        if self.is_writer:
+            lines = self.path / METRICS
+            kept = read_lines(lines)[: found.number] if found else []
+            write_atomically(lines, "".join(kept))
+        return found
+
+    def log(self, metrics: Metrics) -> None:
+        """Note an epoch; it is on the disk with the next checkpoint."""
+        if not self.is_writer:
+            return
+        with (self.path / METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(metrics) + "\n")
+        if self.watch:
+            self.watch(metrics)
+
+    def wants_checkpoint(self, *, is_last: bool) -> bool:
+        """Whether it is time for a checkpoint, as it always is after a stage's last epoch."""
+        return is_last or time.monotonic() - self._last_save >= self.checkpoint_seconds
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint, after the metrics up to it."""
+        if not self.is_writer:
+            return
+        with (self.path / METRICS).open("rb") as file:
+            os.fsync(file.fileno())
+        save_checkpoint(self.path / CHECKPOINT, checkpoint)
+        self._last_save = time.monotonic()
+
+    def finish(self, model: Tensors, predictions: Tensors, result: dict[str, Any]) -> None:
+        """Store what came out, the result last."""
+        folder = self.path / CHECKPOINT
+        for path, tensors in ((folder / MODEL, model), (self.path / PREDICTIONS, predictions)):
+            unfinished = path.with_name(f".{path.name}")
+            save_tensors(unfinished, tensors)
+            unfinished.replace(path)
+        write_json(self.path / RESULT, {"result": result, "versions": versions()})
+
+    def tidy(self) -> None:
+        """Remove what was needed to go on, once the run is done."""
+        if self.is_writer:
+            remove_checkpoints(self.path / CHECKPOINT)
+
+    # -------------------------------------------------------------------- before and after
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run has its result."""
+        return (self.path / RESULT).is_file()
+
+    def metrics(self) -> list[Metrics]:
+        """Return the metrics of each epoch so far."""
+        return [json.loads(line) for line in read_lines(self.path / METRICS)]
+
+    def begin(self, content: dict[str, Any]) -> None:
+        """Store what the run is set by, or check that it is the same as before."""
+        path = self.path / CONFIG
+        if path.is_file():
+            check_same(path, content, but=("workers",))
+        elif self.is_writer:
+            write_json(path, content)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the whole lines of a file, none where it does not exist.
+
+    A line that a kill cut short is left out.
+    """
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return lines if not lines or lines[-1].endswith("\n") else lines[:-1]
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file at once or not at all."""
+    write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def check_same(path: Path, content: dict[str, Any], but: tuple[str, ...] = ()) -> None:
+    """Raise a `RunError` where a run was begun with something else.
+
+    Args:
+        path: What is stored; its ``"config"`` and ``"data"`` are compared.
+        content: What is wanted now.
+        but: Names of settings that may differ. Defaults to none.
+    """
+    try:
+        stored = parse_json(path)
+        parts = [(stored[part], content[part]) for part in ("config", "data") if part in content]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} is not a run's config ({error}); choose another folder.") from None
+    for old, new in parts:
+        new = json.loads(json.dumps(new))
+        for name in sorted((old.keys() | new.keys()) - set(but)):
+            if old.get(name) != new.get(name):
+                raise RunError(
+                    f"{path.parent} was begun with {name} = {_short(old.get(name))}, now it is "
+                    f"{_short(new.get(name))}; give the same settings to go on, or choose "
+                    f"another folder."
+                )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a run directory for this process; the system lets it go when the process ends."""
+    filelock = require("filelock", "train")
+    path.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise RunError(
+            f"{path} is in use by another process; wait for it, or choose another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what has a say in the numbers."""
+    names = ("coarse2fine", "torch", "numpy", "lightning-fabric")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def provenance(config: Config) -> dict[str, Any]:
+    """Return the settings, and what made the run with them."""
+    return {"config": config.to_dict(), "versions": versions(), "command": shlex.join(sys.argv)}
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
