@@ -9,8 +9,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(VENV)/dev  ## Train with and without the curriculum on data that ships with scikit-learn.
-	$(BIN)/python examples/plain_pytorch.py
+demo: $(VENV)/dev  ## Train with and without the curriculum on generated images of shapes.
+	$(BIN)/c2f demo
 
 test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 	$(BIN)/python -m pytest
@@ -23,7 +23,7 @@ lint: $(VENV)/dev  ## Check style and types.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about four minutes.
+bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten minutes.
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/docs  ## Build the documentation into site/.

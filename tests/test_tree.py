@@ -186,7 +186,7 @@ def test_lines_beyond_the_most_are_cut_with_a_note() -> None:
     hierarchy = Hierarchy.from_levels([np.arange(100) // 2])
     lines = hierarchy.to_text(max_lines=3).split("\n")
     assert lines[1:4] == ["├── 0, 1", "├── 2, 3", "├── 4, 5"]
-    assert lines[4:] == ["… cut after 3 lines; to_text(max_lines=...) shows more"]
+    assert lines[4:] == ["… cut after 3 lines; a larger max_lines shows more"]
 
 
 def test_as_many_lines_as_the_most_are_not_cut() -> None:

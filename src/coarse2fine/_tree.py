@@ -31,7 +31,7 @@ def render(
     lines = [_cut(f"{counts[-1]} classes: {' → '.join(map(str, counts))}", width, " → ")]
     for line in _Tree(levels, class_names, cluster_names, width).lines():
         if len(lines) > max_lines:
-            lines.append(f"… cut after {max_lines} lines; to_text(max_lines=...) shows more")
+            lines.append(f"… cut after {max_lines} lines; a larger max_lines shows more")
             break
         lines.append(line)
     return "\n".join(lines)

@@ -102,7 +102,7 @@ def work(out, place=None, call=0, after=False):
 
 def start(*args):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload(["coarse2fine.training.fit", "coarse2fine.data.objects"])
     process = context.Process(target=work, args=args)
     process.start()
     return process

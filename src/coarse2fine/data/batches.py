@@ -90,10 +90,13 @@ class Batch:
         if parts == 1:
             return [self]
         fields = (self.inputs, self.targets, self.rows)
-        pieces = zip(*(field.tensor_split(parts) for field in fields), strict=True)
         scale = self.share / len(self.rows)
         return [
-            Batch(*piece, self.total, len(piece[2]) * scale) for piece in pieces if len(piece[2])
+            Batch(inputs, targets, rows, self.total, len(rows) * scale)
+            for inputs, targets, rows in zip(
+                *(field.tensor_split(parts) for field in fields), strict=True
+            )
+            if len(rows)
         ]
 
 
@@ -167,7 +170,7 @@ class Batches:
 
     def _read(self, order: Tensor, key: tuple[int, ...] | None) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield each whole batch's rows, and the inputs of this process's part of it."""
-        batches = order.split(self.batch_size) if len(order) else ()
+        batches = torch.split(order, self.batch_size) if len(order) else ()
         if isinstance(self._inputs, Tensor):
             for rows in batches:
                 yield rows, self._inputs[self._deal(rows).to(self._inputs.device)]

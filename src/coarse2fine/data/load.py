@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .split import Source
+from .split import Source, Split
 
 VARIABLE = "COARSE2FINE_DATA"
 
@@ -82,7 +82,12 @@ def load_data(
     name, _, count = str(data).partition(":")
     if name in SETS:
         return _load_set(name, count, folder, image_size)
-    table = {"target": target, "text": text, "class_names": class_names, "columns": columns}
+    table: dict[str, Any] = {
+        "target": target,
+        "text": text,
+        "class_names": class_names,
+        "columns": columns,
+    }
     path = Path(data)
     if path.exists():
         return _load_path(path, image_size, table)
@@ -98,13 +103,31 @@ def load_data(
 
 def _load_path(path: Path, image_size: int | None, table: dict[str, Any]) -> Source:
     from .folder import load_folder
-    from .tables import is_table, load_table
+    from .tables import has_image_column, is_table, load_table
 
     if is_table(path):
         return load_table(path, **table)
+    if has_image_column(path):
+        return _load_image_parquet(path, image_size, table["target"], table["class_names"])
     if path.is_dir():
         return load_folder(path, size=image_size, class_names=table["class_names"])
     raise ValueError(f"{path}: not a csv, json-lines or parquet file, nor a folder of images.")
+
+
+def _load_image_parquet(
+    path: Path, image_size: int | None, target: str | None, class_names: Sequence[str] | None
+) -> Source:
+    """Load parquet files with a column of images, as the hub has them."""
+    from .image_parquet import read_parquet_images
+    from .tables import table_files
+
+    size = None if image_size is None else (image_size, image_size)
+    splits: dict[str, Any] = {}
+    for role, files in table_files(path).items():
+        images, labels, named = read_parquet_images(files, label_column=target, size=size)
+        class_names = class_names or named or tuple(map(str, range(int(labels.max()) + 1)))
+        splits[role] = Split(images, labels, tuple(class_names))
+    return Source("image", **splits)
 
 
 def _load_set(name: str, count: str, folder: str | Path | None, image_size: int | None) -> Source:

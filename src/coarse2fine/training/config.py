@@ -167,7 +167,7 @@ class Recipe:
     val_share: float = 0.2
 
 
-# The paper's two recipes, and one each for text and tables.
+# The paper's two recipes, and those for text and tables.
 SMALL = Recipe("adam", 1e-3, batch_size=512, epochs=200, patience=50)
 BIG = Recipe(
     "sgd",
@@ -181,15 +181,16 @@ BIG = Recipe(
     normalise=True,
     val_share=0.1,
 )
-TEXT = Recipe("adam", 1e-3, batch_size=64, epochs=60, patience=20)
+BAG = Recipe("adam", 3e-3, batch_size=128, epochs=40, patience=15)
+TRANSFORMER = Recipe("adam", 1e-3, batch_size=64, epochs=30, patience=10)
 TABLE = Recipe("adam", 1e-3, batch_size=64, epochs=100, patience=30, normalise=True)
 RECIPES = {
     "cnn": SMALL,
     "resnet18": BIG,
     "resnet50": BIG,
     "wrn-28-10": BIG,
-    "bag": TEXT,
-    "transformer": TEXT,
+    "bag": BAG,
+    "transformer": TRANSFORMER,
     "mlp": TABLE,
 }
 

@@ -20,7 +20,7 @@ from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
 from .config import GIVEN, Config, recipe_for
-from .hierarchies import read_hierarchy
+from .hierarchies import read_hierarchy, with_names
 from .memory import keep_freed_memory
 from .progress import Watcher
 from .result import Result, RunResult
@@ -177,10 +177,15 @@ def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> C
 
 
 def _given(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:
-    """Return the hierarchy that a user gave in one of its forms."""
-    if hierarchy is None or isinstance(hierarchy, Hierarchy):
-        return hierarchy
-    options: dict[str, Any] = {"linkage": config.linkage, "class_names": source.train.class_names}
+    """Return the hierarchy that a user gave in one of its forms, for the data's classes."""
+    if hierarchy is None:
+        return None
+    names = source.train.class_names
     if isinstance(hierarchy, str | os.PathLike):
-        return read_hierarchy(Path(hierarchy), metric=config.metric, head=config.head, **options)
-    return Hierarchy.from_distances(hierarchy, **options)
+        options: dict[str, Any] = {"linkage": config.linkage, "class_names": names}
+        hierarchy = read_hierarchy(
+            Path(hierarchy), metric=config.metric, head=config.head, **options
+        )
+    elif not isinstance(hierarchy, Hierarchy):
+        hierarchy = Hierarchy.from_distances(hierarchy, linkage=config.linkage)  # type: ignore[arg-type]
+    return with_names(hierarchy, names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import Array, to_floats
+from .._arrays import Array, check_finite, to_floats
 from .._files import parse_json
 from .._levels import FORMAT
 from ..distances import class_distances
@@ -79,6 +79,24 @@ def read_hierarchy(
         raise ValueError(f"{path}: {error}") from error
 
 
+def with_names(hierarchy: Hierarchy, class_names: tuple[str, ...]) -> Hierarchy:
+    """Return a given hierarchy for the data's classes, matched by name where it has names."""
+    if hierarchy.num_classes != len(class_names):
+        raise ValueError(
+            f"the hierarchy has {hierarchy.num_classes} classes, the data {len(class_names)}."
+        )
+    named = hierarchy.class_names
+    if named is None or named == class_names:
+        return Hierarchy(hierarchy.levels, class_names, hierarchy.cluster_names)
+    places = {name: place for place, name in enumerate(named)}
+    missing = [name for name in class_names if name not in places]
+    if missing:
+        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
+    order = [places[name] for name in class_names]
+    levels = [level[order] for level in hierarchy.levels[:-1]]
+    return Hierarchy.from_levels(levels, class_names, hierarchy.cluster_names)
+
+
 def _from_matrix(path: Path, matrix: Any, metric: str, linkage: Any, names: Names) -> Hierarchy:
     """Return the hierarchy of embeddings, distances or a confusion matrix."""
     options: dict[str, Any] = {"linkage": linkage, "class_names": names}
@@ -88,6 +106,7 @@ def _from_matrix(path: Path, matrix: Any, metric: str, linkage: Any, names: Name
             raise ValueError(f"the metric {metric!r} needs a confusion matrix or a run instead.")
         return Hierarchy.from_confusion(matrix, metric, **options)
     if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
+        check_finite(matrix, "the matrix")
         if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
             _check_no_choice(path, metric)
             return Hierarchy.from_distances(matrix, **options)
@@ -151,8 +170,9 @@ def _read_matrix(path: Path) -> tuple[Array, Names]:
     if path.suffix.lower() == ".csv":
         return _read_csv_matrix(path)
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = dict(loaded) if path.suffix.lower() == ".npz" else {"": loaded}
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
     except (ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
         raise ValueError(f"{path}: not readable as an array of numpy: {error}") from None
     numbers = {n: a for n, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiub"}
@@ -172,7 +192,7 @@ def _is_taxonomy(path: Path) -> bool:
 def _read_csv_matrix(path: Path) -> tuple[Array, Names]:
     """Return the matrix of a CSV file, with or without a header and a column of names."""
     rows = list(_csv_rows(path))
-    header = rows.pop(0) if rows and not all(map(_is_number, rows[0])) else []
+    header = rows.pop(0) if rows and _is_header(rows[0], rows[1:]) else []
     index: list[str] = []
     if header[:1] == [""] or any(not _is_number(row[0]) for row in rows):
         index = [row.pop(0) for row in rows]
@@ -198,6 +218,14 @@ def _csv_rows(path: Path) -> Iterable[list[str]]:
                     yield [cell.strip() for cell in row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not readable as CSV: {error}") from None
+
+
+def _is_header(first: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first row names columns, rather than being a class with its numbers."""
+    if len(first) > 1 and not any(map(_is_number, first[1:])):
+        return True
+    corner = first[0]
+    return not corner or (not _is_number(corner) and all(_is_number(row[0]) for row in rows))
 
 
 def _is_number(cell: str) -> bool:

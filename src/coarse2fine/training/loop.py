@@ -6,6 +6,7 @@ so a run that is killed and resumed goes through the very same numbers.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -64,7 +65,7 @@ class Progress:
         return bool(stage.patience) and since >= stage.patience
 
     def next_stage(self) -> None:
-        """Go to the begin of the next stage."""
+        """Go to the beginning of the next stage."""
         self.stage, self.epoch, self.best_epoch, self.best_accuracy = self.stage + 1, 0, 0, -1.0
 
 
@@ -163,6 +164,11 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         loss = self._train_batches()
+        if not math.isfinite(loss):
+            raise ValueError(
+                f"the loss became {loss} in epoch {progress.total + 1} of {self.run.path}; lower "
+                f"the learning rate, or clip the gradients. The last checkpoint is still good."
+            )
         trained = time.perf_counter() - started
         scores = self._validate()
         progress.epoch, progress.total = progress.epoch + 1, progress.total + 1

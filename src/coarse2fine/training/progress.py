@@ -100,6 +100,7 @@ class TerminalProgress(Watcher):
             f"seed {result.seed} {result.method}: test accuracy {100 * result.accuracy:.2f}, "
             f"best epoch {result.best_epoch}, {result.epochs} epochs, {result.seconds:.0f} s",
             highlight=False,
+            soft_wrap=True,
         )
 
     def close(self) -> None:

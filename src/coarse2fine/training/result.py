@@ -124,6 +124,8 @@ class Result:
 
     def gains(self, method: str) -> list[float]:
         """Return how much more accurate a method is than the baseline of the same seed."""
+        if method == BASELINE:
+            return []
         plain = {run.seed: run.accuracy for run in self.of(BASELINE)}
         return [run.accuracy - plain[run.seed] for run in self.of(method) if run.seed in plain]
 
@@ -155,8 +157,7 @@ class Result:
         return aligned(rows)
 
     def __str__(self) -> str:
-        compared = [method for method in self.methods if method != BASELINE]
-        gained = [f"gain of {method}" for method in compared if self.gains(method)]
+        gained = [f"gain of {method}" for method in self.methods if self.gains(method)]
         header = ["seed", *self.methods, *gained]
         seeds = dict.fromkeys(run.seed for run in self.runs)
         rows = [header, *map(self._row, seeds), self._mean_row()]
@@ -172,8 +173,7 @@ class Result:
 
     def _mean_row(self) -> list[str]:
         means = [_shown(self.accuracies(method)) for method in self.methods]
-        others = [method for method in self.methods if method != BASELINE]
-        gains = [_shown(self.gains(method), "+") for method in others if self.gains(method)]
+        gains = [_shown(gains, "+") for gains in map(self.gains, self.methods) if gains]
         return ["mean", *means, *gains]
 
 

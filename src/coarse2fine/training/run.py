@@ -8,6 +8,7 @@ so that its presence means that the run is done.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import shlex
@@ -81,6 +82,7 @@ class Run:
         """Note an epoch; it is on the disk with the next checkpoint."""
         if not self.is_writer:
             return
+        metrics = {name: _as_json(value) for name, value in metrics.items()}
         with (self.path / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(metrics) + "\n")
         if self.watch:
@@ -200,6 +202,11 @@ def versions() -> dict[str, str]:
 def provenance(config: Config) -> dict[str, Any]:
     """Return the settings, and what made the run with them."""
     return {"config": config.to_dict(), "versions": versions(), "command": shlex.join(sys.argv)}
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value that JSON can hold: it has no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _short(value: Any) -> str:

@@ -29,7 +29,7 @@ class Study:
         config: Every setting filled in.
         source: The samples before they are divided.
         model: A name, or what makes a model.
-        hierarchy: Where one is given. Defaults to None: the baseline's.
+        hierarchy: The given one, None for the baseline's.
         path: The directory that holds all.
         watcher: Told what happens.
         checkpoint_seconds: The least time between two checkpoints.
@@ -91,7 +91,7 @@ class SeedRuns:
         """Return the hierarchy: the given one, or that of a trained model."""
         config = self.config
         if self.study.hierarchy is not None:
-            hierarchy = with_names(self.study.hierarchy, data.class_names)
+            hierarchy = self.study.hierarchy
         elif config.hierarchy_model is not None:
             smaller = replace(config, model=config.hierarchy_model)
             name = f"hierarchy-{config.hierarchy_model.replace(':', '.')}"
@@ -174,21 +174,3 @@ def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> 
     trained.load_state_dict(load_tensors(run.path / CHECKPOINT / MODEL))
     options |= {"head": config.head, "seed": run.seed}
     return Hierarchy.from_classifier(trained, config.metric, **options)
-
-
-def with_names(hierarchy: Hierarchy, class_names: tuple[str, ...]) -> Hierarchy:
-    """Return a given hierarchy for the data's classes, matched by name where it has names."""
-    if hierarchy.num_classes != len(class_names):
-        raise ValueError(
-            f"the hierarchy has {hierarchy.num_classes} classes, the data {len(class_names)}."
-        )
-    named = hierarchy.class_names
-    if named is None or named == class_names:
-        return Hierarchy(hierarchy.levels, class_names, hierarchy.cluster_names)
-    places = {name: place for place, name in enumerate(named)}
-    missing = [name for name in class_names if name not in places]
-    if missing:
-        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
-    order = [places[name] for name in class_names]
-    levels = [level[order] for level in hierarchy.levels[:-1]]
-    return Hierarchy.from_levels(levels, class_names, hierarchy.cluster_names)

@@ -1,0 +1,130 @@
+"""The commands together, and how their errors end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..errors import MissingExtraError, RunError
+from . import demo, evaluate, export, hierarchy, train
+from .process import is_first, is_stdout_broken, say
+
+# What is wrong with what was asked for, rather than with the program.
+EXPECTED = (ValueError, TypeError, OSError, MissingExtraError, RunError)
+# Typer does not export it, and where it comes from has changed.
+USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would double the time to start
+    context_settings=_CONTEXT,
+)
+for module in (demo, train, hierarchy, evaluate, export):
+    app.command(
+        module.__name__.rpartition(".")[2],
+        epilog="\b\n" + "\n  ".join(("Examples:", *module.EXAMPLES)),
+        context_settings=_CONTEXT,
+    )(module.command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"coarse2fine {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="\b\nExamples:\n  c2f demo\n  c2f train photos/ --image-size 64\n  c2f train --help"
+)
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error arose; also after a command.")
+    ] = False,
+) -> None:
+    """Train classifiers first on coarse groups of their classes, then on finer ones."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command, and return the exit code.
+
+    0 is done, 2 an error, 130 stopped by Ctrl-C or SIGTERM, 141 a reader that went away.
+
+    Args:
+        arguments: What comes after ``c2f``; nothing means ``--help``.
+    """
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            _invoke(arguments or ["--help"])
+            sys.stdout.flush()
+    except typer.Exit as end:
+        return end.exit_code
+    except KeyboardInterrupt as stop:
+        say(str(stop) or "stopped")
+        return 130
+    except (USAGE_ERROR, *EXPECTED) as error:
+        if isinstance(error, BrokenPipeError) and is_stdout_broken():
+            return 141
+        _show_error(error, debug)
+        return 2
+    return 0
+
+
+def _invoke(arguments: list[str]) -> None:
+    # Typer's own main would turn some exceptions into others; and a command is gone to straight,
+    # since to look for options before it takes as long as all the rest.
+    name, *rest = arguments
+    command: Any = typer.main.get_command(app)
+    program = "c2f"
+    if name in command.commands:
+        command, program, arguments = command.commands[name], f"c2f {name}", rest
+    with command.make_context(program, arguments) as context:
+        command.invoke(context)
+
+
+def _show_error(error: BaseException, debug: bool) -> None:
+    if debug:
+        traceback.print_exception(error)
+    say(f"error: {one_line(error)}")
+    is_worker = not is_first() and "TORCHELASTIC_ERROR_FILE" in os.environ
+    if is_worker and "torch" in sys.modules:
+        # What is wrong with one process alone, torchrun tells.
+        from torch.distributed.elastic.multiprocessing.errors import get_error_handler
+
+        get_error_handler().record_exception(error)
+
+
+def one_line(error: BaseException) -> str:
+    r"""Return what an exception says, in one line.
+
+    Examples:
+        >>> one_line(ValueError("this\nand that"))
+        'this and that'
+        >>> one_line(FileNotFoundError(2, "No such file or directory", "a.csv"))
+        'a.csv: No such file or directory'
+    """
+    text = str(error)
+    if isinstance(error, USAGE_ERROR):
+        text = error.format_message()  # type: ignore[attr-defined]
+    elif isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    return " ".join(text.split()) or type(error).__name__
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(f"warning: {' '.join(str(message).split())}")

@@ -1,0 +1,202 @@
+"""`c2f evaluate`: how good a run's model is on data."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .process import show
+
+if TYPE_CHECKING:
+    from ..data import Data, Source, Split
+    from ..training.restore import Trained
+
+EXAMPLES = (
+    "c2f evaluate runs/intents intents.csv",
+    "c2f evaluate runs/photos new-photos/ --method baseline --seed 1",
+    "c2f evaluate runs/cifar/seed-0/staged cifar100 --data ~/data --split val --json",
+)
+PARTS = ("test", "val", "train")
+
+
+def command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, or a comparison of several.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A set's name, a file, a folder or a hub name.")
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="Where a named set lies, or COARSE2FINE_DATA."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of a comparison: baseline, staged, …")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Of a comparison.")] = None,
+    split: Annotated[str, typer.Option(metavar="|".join(PARTS), help="Which part.")] = "test",
+    target: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of the classes.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The column of the text.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(metavar="N", help="Default: as in training.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
+) -> None:
+    """Evaluate a run's model on any data.
+
+    Of the data it was trained with, the parts are those of the training. Of other data without a
+    test part, all samples are taken. Classes are matched by name.
+    """
+    from ..data.load import load_data
+    from ..training.restore import find_run, load_trained
+
+    if split not in PARTS:
+        raise ValueError(f"split must be one of {', '.join(PARTS)}. Got {split!r}.")
+    trained = load_trained(find_run(run, method, seed))
+    source = load_data(
+        data,
+        class_names=trained.class_names,
+        folder=folder,
+        image_size=_image_size(trained, data),
+        target=target or trained.config.target,
+        text=text or trained.config.text,
+        columns=trained.columns or None,
+    )
+    samples = with_classes(part_of(source, trained, split), trained.class_names)
+    _check_inputs(samples, source.kind, trained)
+    scores = evaluation(trained, samples, batch_size)
+    if as_json:
+        show(json.dumps({"run": str(trained.path), "data": data, "split": split, **scores}))
+    else:
+        show(f"{trained.path} on {data}, {split}: {len(samples)} samples\n{_shown(scores)}")
+
+
+def part_of(source: Source, trained: Trained, split: str) -> Split:
+    """Return a part of the data: the training's own where these are the data it had.
+
+    Args:
+        source: What was loaded.
+        trained: The model.
+        split: One of `PARTS`.
+    """
+    own = _divided_as_in_training(source, trained)
+    whole = source.train if source.test is None else source.test
+    parts = {"test": whole, "val": source.val, "train": source.train}
+    if own is not None:
+        parts = {"test": own.test, "val": own.val, "train": own.train}
+    found = parts[split]
+    if found is None or not len(found):
+        raise ValueError(f"the data has no {split} samples.")
+    return found
+
+
+def _divided_as_in_training(source: Source, trained: Trained) -> Data | None:
+    """Return the samples of the training; None where these are other data."""
+    from ..data import sample
+
+    config = trained.config
+    for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
+        try:
+            data = sample(
+                source,
+                train_size=config.train_size,
+                val_share=val_share,
+                test_share=config.test_share,
+                seed=config.seeds[0],
+            )
+        except ValueError:  # data of another size, which cannot be divided like that
+            return None
+        if data.fingerprint() == trained.fingerprint:
+            return data
+    return None
+
+
+def with_classes(split: Split, class_names: tuple[str, ...]) -> Split:
+    """Return the samples with targets that count the given classes, matched by name."""
+    import torch
+
+    from ..data import Split
+
+    if split.class_names == class_names:
+        return split
+    places = {name: place for place, name in enumerate(class_names)}
+    counts = split.targets.bincount(minlength=len(split.class_names)).tolist()
+    unknown = [n for n, c in zip(split.class_names, counts, strict=True) if c and n not in places]
+    if unknown:
+        raise ValueError(
+            f"the data has the class {unknown[0]!r}, which is not one of the run's "
+            f"{len(class_names)}: {', '.join(class_names[:5])}, …"
+        )
+    table = torch.tensor([places.get(name, 0) for name in split.class_names])
+    return Split(split.inputs, table[split.targets], class_names, split.index)
+
+
+def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) -> dict[str, Any]:
+    """Return how good a model is on samples, as plain values.
+
+    Args:
+        trained: The model.
+        samples: Of its classes.
+        batch_size: Defaults to None: as in training.
+    """
+    from ..hierarchy import Hierarchy
+    from ..metrics import level_accuracies, mistake_severity, top_k_accuracy
+    from ..training.run import HIERARCHY
+
+    logits, targets = trained.logits(samples, batch_size), samples.targets
+    predictions = logits.argmax(1)
+    scores: dict[str, Any] = {
+        "samples": len(samples),
+        "accuracy": float((predictions == targets).double().mean()),
+    }
+    if len(trained.class_names) >= 10:
+        scores["top_5_accuracy"] = top_k_accuracy(logits, targets, 5)
+    if (trained.path / HIERARCHY).is_file():
+        hierarchy = Hierarchy.load(trained.path / HIERARCHY)
+        levels = level_accuracies(predictions, targets, hierarchy).tolist()
+        severity = mistake_severity(predictions, targets, hierarchy)
+        scores["levels"] = [
+            {"clusters": clusters, "accuracy": accuracy}
+            for clusters, accuracy in zip(hierarchy.num_clusters, levels, strict=True)
+        ]
+        scores["mistake_severity"] = None if math.isnan(severity) else severity
+    return scores
+
+
+def _image_size(trained: Trained, data: str) -> int | None:
+    """Return the size to bring images to, where they can be brought to one."""
+    from ..data.load import SETS
+
+    known = SETS.get(data.partition(":")[0])
+    if trained.kind != "image" or (known is not None and not known.has_size):
+        return None
+    *_, height, width = trained.input_shape
+    return width if height == width else None
+
+
+def _check_inputs(samples: Split, kind: str, trained: Trained) -> None:
+    from ..data import input_shape
+
+    if kind != trained.kind:
+        raise ValueError(f"the run was trained on data of kind {trained.kind!r}. Got {kind!r}.")
+    shape = input_shape(samples)
+    if kind != "text" and shape != trained.input_shape:  # sentences may have any length
+        wanted, got = ("×".join(map(str, sizes)) for sizes in (trained.input_shape, shape))
+        raise ValueError(f"the run was trained on samples of {wanted}, and these are of {got}.")
+
+
+def _shown(scores: dict[str, Any]) -> str:
+    shares = {"accuracy": scores["accuracy"], "top-5 accuracy": scores.get("top_5_accuracy")}
+    for level in scores.get("levels", [])[:-1]:
+        shares[f"accuracy at {level['clusters']} clusters"] = level["accuracy"]
+    rows = [(name, f"{100 * share:.2f}") for name, share in shares.items() if share is not None]
+    if scores.get("mistake_severity") is not None:
+        rows.append(("mistake severity", f"{scores['mistake_severity']:.2f}"))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value:>6}" for name, value in rows)

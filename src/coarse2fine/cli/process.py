@@ -1,0 +1,67 @@
+"""What `c2f` is as a process: its output, its signals, and whether it is one of several."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+# Set by torchrun, Lightning Fabric and Slurm; 0 for the first process of a training.
+_RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
+
+
+def is_first() -> bool:
+    """Whether this is the first, or the only, process of a training."""
+    return all(os.environ.get(name, "0") == "0" for name in _RANKS)
+
+
+def show(text: str) -> None:
+    """Write a result to the standard output, once for all processes."""
+    if is_first():
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Write a message to the standard error, once for all processes."""
+    if is_first():
+        sys.stderr.write(f"{text}\n")
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Let SIGINT and SIGTERM alike interrupt what is done, and no character do so."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    own = os.getpid()
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if os.getpid() == own:
+            raise KeyboardInterrupt
+        os._exit(0)  # a forked worker, whose traceback nobody needs
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)  # at the very end there is nothing to interrupt
+
+
+def is_stdout_broken() -> bool:
+    """Whether nobody reads the standard output any more; if so, nothing more is written to it."""
+    if hasattr(select, "poll"):  # Windows has none
+        watch = select.poll()
+        watch.register(sys.stdout.fileno(), 0)
+        if not watch.poll(0):
+            return False
+    # Python flushes once more as it ends, and would complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True

@@ -1,0 +1,196 @@
+"""Small data, models and trainings that the tests of training share."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from coarse2fine import Config, Hierarchy, Result, RunResult, fit
+from coarse2fine.data import Data, Source, Split, sample
+from coarse2fine.training.checkpoint import load_tensors
+from coarse2fine.training.fit import launch
+from coarse2fine.training.job import Job
+from coarse2fine.training.progress import Watcher
+
+NAMES = ("cat", "dog", "fox", "car", "bus", "van")
+TIMINGS = ("seconds", "images_per_second")
+
+
+def table(count: int = 200, seed: int = 0) -> Split:
+    """Ten columns around a centre a class; the centres lie in two groups, and overlap."""
+    rng = torch.Generator().manual_seed(seed)
+    fixed = torch.Generator().manual_seed(99)
+    centres = 0.7 * torch.randn(6, 10, generator=fixed)
+    centres += torch.randn(2, 10, generator=fixed).repeat_interleave(3, 0)
+    targets = torch.randint(6, (count,), generator=rng)
+    return Split(centres[targets] + 1.5 * torch.randn(count, 10, generator=rng), targets, NAMES)
+
+
+def table_source(count: int = 200) -> Source:
+    return Source("table", table(count), test=table(60, seed=1))
+
+
+def image_data(count: int = 60) -> Data:
+    """Noise of 8×8 pixels in three colours, brighter for higher classes."""
+    rng = torch.Generator().manual_seed(0)
+    targets = torch.randint(6, (count,), generator=rng)
+    pixels = torch.randint(0, 100, (count, 3, 8, 8), generator=rng) + 30 * targets.view(-1, 1, 1, 1)
+    split = Split(pixels.to(torch.uint8), targets, NAMES)
+    return sample(Source("image", split), val_share=0.25)
+
+
+class Net(nn.Module):
+    """An encoder and a head."""
+
+    def __init__(self, num_classes: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Dropout(dropout))
+        self.head = nn.Linear(16, num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.encoder(inputs))
+        return logits
+
+
+def dropping(num_classes: int) -> Net:
+    return Net(num_classes, dropout=0.3)
+
+
+class SmallNet(nn.Module):
+    """A smaller model, whose final layer has another name."""
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.classify = nn.Linear(10, num_classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.classify(inputs)
+        return logits
+
+
+class ConvNet(nn.Module):
+    """A convolution with running statistics, which are state beside the weights."""
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.norm = nn.BatchNorm2d(4)
+        self.head = nn.Linear(4, num_classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.norm(self.conv(images)).relu().mean((2, 3)))
+        return logits
+
+
+CONFIG = Config(
+    model="studies:Net",
+    epochs=4,
+    patience=0,
+    batch_size=32,
+    optimiser="adam",
+    learning_rate=0.02,
+    momentum=0.9,
+    weight_decay=0.0,
+    milestones=(),
+    augment=False,
+    normalise=False,
+    val_share=0.2,
+    accelerator="cpu",
+    devices=1,
+)
+
+
+def settings(**changes: Any) -> Config:
+    return replace(CONFIG, **changes)
+
+
+def hierarchy() -> Hierarchy:
+    return Hierarchy.from_levels([[0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 2, 3]], NAMES)
+
+
+class InterruptionError(Exception):
+    """Stands for whatever ends a training early."""
+
+
+class Interrupting(Watcher):
+    """Ends a training in the middle of an epoch: after its metrics, before its checkpoint."""
+
+    def __init__(self, epoch: int) -> None:
+        self.at = epoch
+
+    def epoch(self, metrics: dict[str, Any]) -> None:
+        if metrics["epoch"] == self.at:
+            raise InterruptionError
+
+
+def train(
+    path: Path,
+    method: str = "plain",
+    *,
+    data: Data | None = None,
+    model: Any = Net,
+    seed: int = 0,
+    levels: Hierarchy | None = None,
+    length: int | None = 3,
+    watcher: Watcher | None = None,
+    checkpoint_seconds: float = float("inf"),
+    **changes: Any,
+) -> RunResult:
+    """Train in this process; the methods have the hierarchy above unless another is given."""
+    config = settings(**changes)
+    if data is None:
+        data = sample(table_source(), val_share=config.val_share or 0.0, seed=seed)
+    needs = {} if method == "plain" else {"hierarchy": levels or hierarchy(), "length": length}
+    name = "baseline" if method == "plain" else method
+    job = Job(path, name, method, seed, data, config, model, **needs)
+    return job.train(launch(config), watcher or Watcher(), checkpoint_seconds)
+
+
+def pair(split: Split) -> tuple[Any, Tensor]:
+    return split.inputs, split.targets
+
+
+TRAIN, TEST = pair(table()), pair(table(60, seed=1))
+
+
+def compare(path: Path | None, data: Any = TRAIN, test: Any = TEST, **changes: Any) -> Result:
+    """The whole method for a few epochs, of which T is 2, on the table above."""
+    given = {
+        "class_names": NAMES,
+        "model": Net,
+        "epochs": 5,
+        "patience": 0,
+        "batch_size": 32,
+        "learning_rate": 0.02,
+        "curriculum_epochs": 2,
+        "max_levels": 2,
+        "accelerator": "cpu",
+        "devices": 1,
+        "checkpoint_seconds": float("inf"),
+    }
+    return fit(data, test, out=path, **{**given, **changes})
+
+
+def weights(run: RunResult) -> dict[str, Tensor]:
+    return load_tensors(run.path / "checkpoint" / "model.safetensors")
+
+
+def metrics(path: Path) -> list[dict[str, Any]]:
+    """The metrics of every epoch, but for how long it took."""
+    lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if k not in TIMINGS} for line in lines]
+
+
+def outcome(run: RunResult) -> dict[str, Any]:
+    """The result, but for how long it took."""
+    return {name: value for name, value in run.to_dict().items() if name not in TIMINGS}
+
+
+def same_tensors(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    """Whether names and values are equal to the bit."""
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)

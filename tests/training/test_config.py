@@ -1,0 +1,167 @@
+"""The settings: what is refused, what is filled in, and how they are stored and shown."""
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+from coarse2fine import Config
+from coarse2fine.models import MODELS
+from coarse2fine.training.config import BIG, RECIPES, SMALL, Recipe, recipe_for
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metric": "cosine"}, "metric must be one of embedding, embedding_sim.*Got 'cosine'"),
+        ({"linkage": "ward"}, "linkage must be one of single, .*Got 'ward'"),
+        (
+            {"methods": ("continuous", "curious")},
+            "method must be one of continuous, .*Got 'curious'",
+        ),
+        ({"methods": ("staged", "staged")}, "methods must be different. Got .*staged"),
+        ({"optimiser": "lion"}, "optimiser must be one of adam, adamw, sgd. Got 'lion'"),
+        (
+            {"curriculum_epochs": "reach-80"},
+            "curriculum_epochs must be a number of epochs, or one of reach-90, best-epoch, search",
+        ),
+        ({"curriculum_epochs": 0}, "curriculum_epochs must be at least 1. Got 0"),
+        ({"epochs": 0}, "epochs must be at least 1. Got 0"),
+        ({"batch_size": -1}, "batch_size must be at least 1. Got -1"),
+        ({"accumulate": 0}, "accumulate must be at least 1. Got 0"),
+        ({"stage_epochs": 0}, "stage_epochs must be at least 1. Got 0"),
+        ({"image_size": 0}, "image_size must be at least 1. Got 0"),
+        ({"patience": -1}, "patience must be at least 0. Got -1"),
+        ({"workers": -2}, "workers must be at least 0. Got -2"),
+        ({"weight_decay": NAN}, "weight_decay must be at least 0. Got nan"),
+        ({"momentum": -0.1}, "momentum must be at least 0. Got -0.1"),
+        ({"max_levels": 1}, "max_levels must be at least 2. Got 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be more than 0. Got 0.0"),
+        ({"learning_rate": NAN}, "learning_rate must be more than 0. Got nan"),
+        ({"learning_rate": float("inf")}, "learning_rate must be more than 0. Got inf"),
+        ({"clip": -1.0}, "clip must be more than 0. Got -1.0"),
+        ({"seeds": ()}, r"seeds must be different numbers from 0 on. Got \(\)"),
+        ({"seeds": (1, 2, 1)}, r"seeds must be different numbers from 0 on. Got \(1, 2, 1\)"),
+        ({"seeds": (-1,)}, "seeds must be different numbers from 0 on"),
+        ({"val_share": 1.0}, "val_share must be at least 0 and less than 1. Got 1.0"),
+        ({"test_share": -0.5}, "test_share must be at least 0 and less than 1. Got -0.5"),
+        ({"milestones": (0.5, 1.5)}, "milestones must be .*Got"),
+        (
+            {"hierarchy": "a.json", "hierarchy_model": "cnn"},
+            "hierarchy or hierarchy_model, not both",
+        ),
+        ({"baseline": False}, "without a baseline, a hierarchy or a hierarchy_model must be given"),
+        (
+            {"baseline": False, "hierarchy": "a.json"},
+            "without a baseline, curriculum_epochs must be a number, as the rule 'reach-90'",
+        ),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Config(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epochs": "ten"},
+        {"epochs": 2.5},
+        {"batch_size": 32.0},
+        {"curriculum_epochs": 5.5},
+        {"seeds": (0.5,)},
+        {"learning_rate": "fast"},
+    ],
+    ids=str,
+)
+def test_settings_of_another_type_are_refused_by_their_name(changes):
+    with pytest.raises((TypeError, ValueError), match=next(iter(changes))):
+        Config(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"baseline": False, "hierarchy": "a.json", "curriculum_epochs": 5},
+        {"baseline": False, "hierarchy_model": "cnn", "methods": "staged"},
+        {"methods": ()},
+        {"val_share": 0.0, "patience": 0, "workers": 0, "weight_decay": 0.0, "momentum": 0.0},
+        {"max_levels": 2, "clip": 0.1, "milestones": ()},
+    ],
+    ids=str,
+)
+def test_settings_at_the_edge_are_taken(changes):
+    Config(**changes)
+
+
+def test_one_value_stands_for_a_tuple_of_one():
+    config = Config(methods="staged", seeds=3, milestones=0.5)
+    assert (config.methods, config.seeds, config.milestones) == (("staged",), (3,), (0.5,))
+    assert Config(seeds=range(3)).seeds == Config(seeds=[0, 1, 2]).seeds == (0, 1, 2)
+
+
+def test_settings_cannot_be_changed_but_copied_and_are_checked_again():
+    with pytest.raises(FrozenInstanceError):
+        Config().epochs = 3
+    with pytest.raises(ValueError, match="epochs"):
+        replace(Config(), epochs=0)
+
+
+def test_settings_come_back_from_json():
+    config = Config(seeds=(0, 1), methods=("staged", "continuous"), milestones=(3 / 7,), clip=0.1)
+    assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_an_unknown_setting_is_named():
+    with pytest.raises(ValueError, match="there is no setting 'epoch'"):
+        Config.from_dict({"epochs": 3, "epoch": 3})
+
+
+def test_print_shows_what_is_set_in_aligned_lines():
+    lines = str(Config(seeds=(0, 1), clip=0.5)).splitlines()
+    shown = dict(line.split(maxsplit=1) for line in lines)
+    assert shown["seeds"] == "0, 1"
+    assert shown["clip"] == "0.5"
+    assert shown["metric"] == "embedding"
+    assert "train_size" not in shown
+    assert len({len(line) - len(line.split(maxsplit=1)[1]) for line in lines}) == 1
+
+
+# -------------------------------------------------------------------------------- recipes
+
+
+def test_a_recipe_fills_in_only_what_is_not_set():
+    config = Config(epochs=7, weight_decay=0.0).with_recipe(BIG)
+    assert (config.epochs, config.weight_decay) == (7, 0.0)
+    assert (config.optimiser, config.learning_rate, config.momentum) == ("sgd", 0.1, 0.9)
+
+
+@pytest.mark.parametrize("model", [*MODELS, "mine:Net"])
+def test_every_model_has_a_recipe_after_which_nothing_is_open(model):
+    filled = Config(model=model).with_recipe(recipe_for(model))
+    assert all(getattr(filled, field.name) is not None for field in fields(Recipe))
+
+
+def test_the_recipes_are_those_of_the_paper():
+    assert Recipe("adam", 1e-3, batch_size=512, epochs=200, patience=50) == SMALL
+    assert (SMALL.augment, SMALL.normalise, SMALL.val_share, SMALL.milestones) == (
+        False,
+        False,
+        0.2,
+        (),
+    )
+    assert (BIG.optimiser, BIG.learning_rate, BIG.momentum, BIG.weight_decay) == (
+        "sgd",
+        0.1,
+        0.9,
+        5e-4,
+    )
+    assert (BIG.batch_size, BIG.epochs, BIG.patience) == (128, 200, 0)
+    assert BIG.milestones == pytest.approx((3 / 7, 5 / 7))
+    assert (BIG.augment, BIG.normalise, BIG.val_share) == (True, True, 0.1)
+    assert RECIPES["cnn"] is SMALL
+    assert {RECIPES[name] for name in ("resnet18", "resnet50", "wrn-28-10")} == {BIG}
+    assert recipe_for(None) == recipe_for("mine:Net") == SMALL

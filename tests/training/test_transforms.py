@@ -1,0 +1,81 @@
+"""What happens to the inputs of a run before the model sees them."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from studies import NAMES, image_data, settings, table_source
+
+from coarse2fine.data import Split, Transform, channel_statistics, sample
+from coarse2fine.training.transforms import transform_for
+
+CIFAR = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
+TINY = ((0.4802, 0.4481, 0.3975), (0.2302, 0.2265, 0.2262))
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+
+class Lazy:
+    def __len__(self):
+        return 6
+
+    def read(self, row, rng):
+        assert rng is None
+        return torch.full((3, 8, 8), row)
+
+
+def of(samples, **changes):
+    return transform_for(samples, settings(**changes))
+
+
+def test_nothing_happens_unless_it_is_asked_for():
+    assert of(image_data()) == Transform()
+
+
+@pytest.mark.parametrize(
+    ("name", "statistics"),
+    [
+        ("cifar10", CIFAR),
+        ("cifar100", CIFAR),
+        ("cifar100-coarse", CIFAR),
+        ("tiny-imagenet", TINY),
+        ("imagenet", IMAGENET),
+    ],
+)
+def test_known_sets_have_the_statistics_that_are_published(name, statistics):
+    found = of(image_data(), data=name, normalise=True)
+    assert (found.mean, found.std) == statistics
+
+
+def test_other_images_have_those_of_the_training_samples():
+    data = image_data()
+    found = of(data, normalise=True)
+    assert (found.mean, found.std) == channel_statistics(data.train.inputs)
+    assert (found.mean, found.std) != channel_statistics(data.test.inputs)
+
+
+def test_columns_are_normalised_over_the_training_samples():
+    data = sample(table_source())
+    found = of(data, normalise=True)
+    normal = found.normalise(data.train.inputs)
+    torch.testing.assert_close(normal.mean(0), torch.zeros(10), atol=1e-5, rtol=0)
+    torch.testing.assert_close(normal.std(0, correction=0), torch.ones(10), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("side", "padding"), [(32, 4), (64, 8), (8, 1)])
+def test_images_are_padded_by_an_eighth_of_their_side(side, padding):
+    images = Split(torch.zeros(6, 3, side, side, dtype=torch.uint8), torch.arange(6), NAMES)
+    data = replace(image_data(), train=images)
+    assert of(data, augment=True) == Transform(padding=padding, flip=True)
+
+
+def test_lazy_images_are_augmented_as_they_are_read():
+    data = replace(image_data(), train=Split(Lazy(), torch.arange(6), NAMES))
+    found = of(data, augment=True, normalise=True)
+    assert (found.mean, found.std) == IMAGENET
+    assert not found.is_random
+
+
+@pytest.mark.parametrize("kind", ["text", "other"])
+def test_what_is_neither_image_nor_table_is_left_alone(kind):
+    data = replace(sample(table_source()), kind=kind)
+    assert of(data, augment=True, normalise=True) == Transform()
