@@ -1,10 +1,11 @@
 """Which loader a name, a path or an object goes to, and with what; the loaders are fakes."""
 
-import sys
+import importlib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import torch
+from image_files import encoded, photo, write_parquet
 
 from coarse2fine.data.load import SETS, VARIABLE, load_data
 
@@ -23,14 +24,12 @@ NO_TABLE = {"target": None, "text": None, "class_names": None, "columns": None}
 
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch):
-    """Put modules in place of the real ones; a loader returns how it was called."""
+    """Put loaders in place of the real ones, which return how they were called."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for name, loaders in LOADERS.items():
-        module = ModuleType(name)
+        module = importlib.import_module(f"coarse2fine.data.{name}")
         for loader in loaders:
-            setattr(module, loader, calling(loader))
-        monkeypatch.setitem(sys.modules, f"coarse2fine.data.{name}", module)
-    sys.modules["coarse2fine.data.tables"].is_table = lambda path: path.suffix == ".csv"
+            monkeypatch.setattr(module, loader, calling(loader))
 
 
 def calling(loader):
@@ -74,13 +73,26 @@ def test_every_set_can_be_loaded():
 
 def test_a_file_is_a_table_and_a_folder_holds_images(tmp_path):
     rows = tmp_path / "rows.csv"
-    rows.touch()
+    rows.write_text("x,label\n1.5,a\n")
     table = {"target": "label", "text": "review", "class_names": ("a", "b"), "columns": ("x",)}
     assert load_data(rows, **table) == ("load_table", (rows,), table)
     assert load_data(str(rows)) == ("load_table", (rows,), NO_TABLE)
     loader, given, options = load_data(tmp_path, image_size=32, class_names=("a", "b"))
     assert (loader, given) == ("load_folder", (tmp_path,))
     assert options == {"size": 32, "class_names": ("a", "b")}
+
+
+def test_parquet_files_with_images_are_no_tables(tmp_path):
+    for role, count in (("train", 3), ("test", 2)):
+        images = [encoded(photo(10, 8, seed)) for seed in range(count)]
+        write_parquet(tmp_path / f"{role}.parquet", images, {"label": list(range(count))})
+    found = load_data(tmp_path)
+    assert (found.kind, len(found.train), len(found.test), found.val) == ("image", 3, 2, None)
+    assert found.train.class_names == found.test.class_names == ("0", "1", "2")
+    assert torch.equal(found.train.inputs[1], torch.tensor(photo(10, 8, 1)).permute(2, 0, 1))
+    small = load_data(tmp_path / "train.parquet", image_size=4, class_names=("a", "b", "c"))
+    assert small.train.inputs.shape == (3, 3, 4, 4)
+    assert small.train.class_names == ("a", "b", "c")
 
 
 def test_another_file_is_refused_by_its_name(tmp_path):

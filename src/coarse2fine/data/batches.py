@@ -212,12 +212,13 @@ def channel_statistics(inputs: Tensor) -> tuple[tuple[float, ...], tuple[float, 
         counts = torch.stack([channel.bincount(minlength=256) for channel in channels]).double()
         values = torch.arange(256).double() / 255
         mean = (counts @ values) / counts.sum(1)
-        variance = (counts @ values**2) / counts.sum(1) - mean**2
+        variance = (counts * (values - mean[:, None]) ** 2).sum(1) / counts.sum(1)
     else:
         flat = inputs.transpose(0, 1).flatten(1).double()
         mean, variance = flat.mean(1), flat.var(1, unbiased=False)
-    std = variance.clamp_min(0).sqrt()
-    std = torch.where(std > 1e-12, std, 1.0)
+    std = variance.sqrt()
+    # Less than rounding gives is no deviation.
+    std = torch.where(std > 1e-12 + 1e-12 * mean.abs(), std, 1.0)
     return tuple(mean.tolist()), tuple(std.tolist())
 
 

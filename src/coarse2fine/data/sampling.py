@@ -42,10 +42,9 @@ class Data:
         for split in (self.train, self.val, self.test):
             digest.update(split.targets.numpy().tobytes() + split.index.numpy().tobytes())
             inputs = split.inputs
-            if isinstance(inputs, Tensor):  # all of the first rows, and a little of every row
+            if isinstance(inputs, Tensor):  # what is read lazily would take too long
                 digest.update(repr((inputs.shape, inputs.dtype)).encode())
-                digest.update(inputs[:16].numpy().tobytes())
-                digest.update(inputs.flatten(1)[:, ::97].numpy().tobytes())
+                digest.update(np.ascontiguousarray(inputs.numpy()).data)
         return digest.hexdigest()
 
 
@@ -86,6 +85,8 @@ def sample(
         _check_share(val_share, "val_share")
         return Data(source.kind, train, source.val, test, source.columns)
     train, val = _divide(train, _check_share(val_share, "val_share"), rng)
+    if not len(train):
+        raise ValueError(f"val_share leaves no samples to train on. Got {val_share}.")
     return Data(source.kind, train, val, test, source.columns)
 
 
@@ -141,9 +142,9 @@ def _shuffled(count: int, rng: Any) -> IntArray:
 
 def _wanted(train_size: int | float, counts: IntArray) -> int:
     total = int(counts.sum())
-    size = round(train_size * total) if isinstance(train_size, float) else train_size
     if isinstance(train_size, float) and not 0 < train_size <= 1:
         raise ValueError(f"train_size must be a number of samples or a fraction. Got {train_size}.")
+    size = round(train_size * total) if isinstance(train_size, float) else train_size
     if not len(counts) <= size <= total:
         raise ValueError(
             f"train_size must be at least one for each of the {len(counts)} classes and at "

@@ -45,7 +45,7 @@ class Checkpoint:
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint into a folder of them, and remove all but the one before."""
     folder.mkdir(exist_ok=True)
-    older = _numbered(folder)
+    present = _numbered(folder)
     _remove_unfinished(folder)
     unfinished = folder / f".{checkpoint.number:06d}"
     unfinished.mkdir()
@@ -63,7 +63,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         shutil.rmtree(final)
     unfinished.rename(final)
     _sync(folder)
-    for path in older[:-1]:
+    older = [path for path in present if int(path.name) < checkpoint.number]
+    for path in {*present} - {*older[-1:], final}:  # those with a higher number are damaged
         shutil.rmtree(path)
 
 

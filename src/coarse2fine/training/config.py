@@ -203,7 +203,44 @@ def recipe_for(model: str | None) -> Recipe:
 OPTIMISERS = ("adam", "adamw", "sgd")
 
 
+# The least that a setting may be; whole numbers, then any.
+_LEAST_WHOLE = {
+    "epochs": 1,
+    "batch_size": 1,
+    "accumulate": 1,
+    "stage_epochs": 1,
+    "image_size": 1,
+    "max_levels": 2,
+    "patience": 0,
+    "workers": 0,
+}
+_LEAST = {"weight_decay": 0, "momentum": 0}
+_MORE_THAN_ZERO = ("learning_rate", "clip")
+_SHARES = ("val_share", "test_share")
+
+
 def _check(config: Config) -> None:
+    _check_names(config)
+    for name, least in _LEAST_WHOLE.items():
+        _check_number(name, getattr(config, name), int)
+        _check_at_least(name, getattr(config, name), least)
+    for name in (*_LEAST, *_MORE_THAN_ZERO, *_SHARES):
+        _check_number(name, getattr(config, name), (int, float))
+    for name, least in _LEAST.items():
+        _check_at_least(name, getattr(config, name), least)
+    for name in _MORE_THAN_ZERO:
+        value = getattr(config, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise ValueError(f"{name} must be more than 0. Got {value}.")
+    for name in _SHARES:
+        value = getattr(config, name)
+        if value is not None and not 0 <= value < 1:
+            raise ValueError(f"{name} must be at least 0 and less than 1. Got {value}.")
+    _check_lists(config)
+    _check_baseline(config)
+
+
+def _check_names(config: Config) -> None:
     _check_choice("metric", config.metric, get_args(Metric))
     _check_choice("linkage", config.linkage, get_args(Linkage))
     for method in config.methods:
@@ -213,20 +250,20 @@ def _check(config: Config) -> None:
     length = config.curriculum_epochs
     if isinstance(length, str):
         _check_choice("curriculum_epochs", length, RULES, "a number of epochs, or ")
-    for name in ("epochs", "batch_size", "accumulate", "stage_epochs", "image_size"):
-        _check_at_least(config, name, 1)
-    for name in ("patience", "workers", "weight_decay", "momentum"):
-        _check_at_least(config, name, 0)
-    _check_at_least(config, "max_levels", 2)
-    if not isinstance(length, str):
-        _check_at_least(config, "curriculum_epochs", 1)
-    for name in ("learning_rate", "clip"):
-        value = getattr(config, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise ValueError(f"{name} must be more than 0. Got {value}.")
+    else:
+        _check_number("curriculum_epochs", length, int)
+        _check_at_least("curriculum_epochs", length, 1)
+
+
+def _check_lists(config: Config) -> None:
+    if len(set(config.methods)) < len(config.methods):
+        raise ValueError(f"methods must be different. Got {config.methods}.")
+    if not all(0 < share < 1 for share in config.milestones or ()):
+        raise ValueError(f"milestones must be shares of the epochs. Got {config.milestones}.")
+    for seed in config.seeds:
+        _check_number("seeds", seed, int)
     if not config.seeds or len(set(config.seeds)) < len(config.seeds) or min(config.seeds) < 0:
         raise ValueError(f"seeds must be different numbers from 0 on. Got {config.seeds}.")
-    _check_baseline(config)
 
 
 def _check_baseline(config: Config) -> None:
@@ -248,8 +285,13 @@ def _check_choice(name: str, value: object, valid: tuple[str, ...], other: str =
         raise ValueError(f"{name} must be {other}one of {', '.join(valid)}. Got {value!r}.")
 
 
-def _check_at_least(config: Config, name: str, least: int) -> None:
-    value = getattr(config, name)
+def _check_number(name: str, value: object, kind: type | tuple[type, ...]) -> None:
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        what = "an integer" if kind is int else "a number"
+        raise TypeError(f"{name} must be {what}. Got {value!r}.")
+
+
+def _check_at_least(name: str, value: Any, least: int) -> None:
     if value is not None and not value >= least:
         raise ValueError(f"{name} must be at least {least}. Got {value}.")
 

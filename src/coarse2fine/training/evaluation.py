@@ -51,17 +51,18 @@ def evaluate(
     predictions = torch.zeros(count, dtype=torch.int64, device=fabric.device)
     is_coarse = False
     for batch in batches.in_order():
-        if not batch.share:
-            continue
         logits, targets = model(batch.inputs).float(), batch.targets
-        groups, level_logits = targets, logits
+        if not batch.share:  # nothing to do, but all processes call the model equally often
+            continue
+        found = logits.argmax(1)
+        groups, group_found = targets, found
         if clusters is not None:
             groups = clusters[targets]
             is_coarse = logits.shape[1] < len(clusters)
-            level_logits = logits if is_coarse else coarse_log_softmax(logits, clusters)
-        found = logits.argmax(1)
+            if not is_coarse:  # every class has its cluster's probability
+                group_found = clusters[coarse_log_softmax(logits, clusters).argmax(1)]
         loss = F.cross_entropy(logits, groups if is_coarse else targets, reduction="sum")
-        hits, level_hits = found == targets, level_logits.argmax(1) == groups
+        hits, level_hits = found == targets, group_found == groups
         sums += torch.stack([loss, hits.sum(), level_hits.sum()])
         predictions[batch.rows.to(fabric.device)] = found
     mean_loss, accuracy, level_accuracy = (sum_over(fabric, sums) / max(count, 1)).tolist()

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lightning_fabric import Fabric
 from torch import nn
 
-from ..data import Source
+from ..data import Data, Source
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
@@ -85,15 +86,18 @@ def fit(
         target=settings.get("target"),
         text=settings.get("text"),
     )
-    config = resolve(_named(data, model, hierarchy, settings), source)
+    asked = _named(data, model, hierarchy, settings)
+    config = resolve(asked, source)
     fabric = launch(config)
+    given = _given(hierarchy, config, source)
     study = Study(
         fabric=fabric,
+        asked=asked,
         config=config,
         source=source,
         model=model if callable(model) else str(config.model),
-        hierarchy=_given(hierarchy, config, source),
-        path=Path(out) if out is not None else Path("runs") / default_name(config, source),
+        hierarchy=given,
+        path=Path(out) if out is not None else Path("runs") / default_name(config, source, given),
         watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
         checkpoint_seconds=checkpoint_seconds,
     )
@@ -129,11 +133,15 @@ def launch(config: Config) -> Fabric:
     return fabric
 
 
-def default_name(config: Config, source: Source) -> str:
+def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = None) -> str:
     """Return a directory's name: the same for the same settings and data, seeds aside."""
     settings = {name: value for name, value in config.to_dict().items() if name != "seeds"}
-    targets = source.train.targets.numpy().tobytes() if config.data == GIVEN else b""
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode() + targets).hexdigest()
+    if config.data == GIVEN:
+        train = source.train
+        settings["data"] = Data(source.kind, train, train, source.test or train).fingerprint()
+    if hierarchy is not None:
+        settings["hierarchy"] = hierarchy.to_dict()
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     parts = (Path(config.data).stem, str(config.model).rpartition(":")[2])
     return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
 
@@ -167,13 +175,21 @@ def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> C
         raise TypeError(f"fit() has no setting {sorted(unknown)[0]!r}; see coarse2fine.Config.")
     names: dict[str, Any] = {"data": str(data) if isinstance(data, str | os.PathLike) else GIVEN}
     if callable(model):
-        names["model"] = f"{model.__module__}:{getattr(model, '__qualname__', repr(model))}"
+        names["model"] = _place(model)
     elif model is not None:
         names["model"] = model
     if hierarchy is not None:
         is_path = isinstance(hierarchy, str | os.PathLike)
         names["hierarchy"] = str(hierarchy) if is_path else GIVEN
     return Config(**names, **settings)
+
+
+def _place(model: Any) -> str:
+    """Return where a callable is defined; that of a partial one is that of the whole."""
+    while isinstance(model, partial):
+        model = model.func
+    kind = model if hasattr(model, "__qualname__") else type(model)
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _given(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:

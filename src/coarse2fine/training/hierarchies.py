@@ -93,8 +93,8 @@ def with_names(hierarchy: Hierarchy, class_names: tuple[str, ...]) -> Hierarchy:
     if missing:
         raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
     order = [places[name] for name in class_names]
-    levels = [level[order] for level in hierarchy.levels[:-1]]
-    return Hierarchy.from_levels(levels, class_names, hierarchy.cluster_names)
+    levels = [*(level[order] for level in hierarchy.levels[:-1]), hierarchy.levels[-1]]
+    return Hierarchy(levels, class_names, hierarchy.cluster_names)
 
 
 def _from_matrix(path: Path, matrix: Any, metric: str, linkage: Any, names: Names) -> Hierarchy:

@@ -13,6 +13,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from ..data import Batches, Data, Split, Transform, input_shape
+from ..errors import RunError
 from ..heads import find_head
 from ..hierarchy import Hierarchy
 from ..methods import METHODS
@@ -68,6 +69,7 @@ class Job:
         method = self._method()
         transform = transform_for(self.data, self.config)
         run.begin(self._content(transform))
+        self._check_hierarchy()
         if not run.is_done:
             if self.hierarchy is not None and run.is_writer:
                 self.hierarchy.save(run.path / HIERARCHY)
@@ -79,6 +81,15 @@ class Job:
         run.tidy()
         watcher.end(result)
         return result
+
+    def _check_hierarchy(self) -> None:
+        """Raise a `RunError` where the run was begun with another hierarchy."""
+        stored = self.path / HIERARCHY
+        if self.hierarchy and stored.is_file() and Hierarchy.load(stored) != self.hierarchy:
+            raise RunError(
+                f"{self.path} was begun with another hierarchy; give the same one to go on, or "
+                f"choose another folder."
+            )
 
     def _method(self) -> Method:
         config = self.config
@@ -124,7 +135,8 @@ class Job:
             for part, split in parts.items()
             if len(split)
         }
-        head = self._check_model(batches["train"])
+        few = self._batches(data.train.take(range(min(2, len(data.train)))), transform, fabric)
+        head = self._check_model(few)
         trainer = Trainer(
             fabric, self.config, self.seed, self._make_model, head, method,
             batches["train"], batches.get("val"), run,
@@ -176,7 +188,7 @@ class Job:
     def _check_model(self, batches: Batches) -> str:
         """Return the name of the model's final layer, after a look at what it gives."""
         classes = len(self.data.class_names)
-        samples = next(batches.in_order()).inputs[:2]
+        samples = next(batches.in_order()).inputs
         model = self._make_model(classes).eval().to(samples.device)
         with torch.no_grad():
             logits: Any = model(samples)

@@ -20,7 +20,8 @@ from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
     get_state_dict,
-    set_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
 )
 
 from ..data import Batches, seed_of
@@ -33,6 +34,8 @@ from .run import Run
 
 ModelFactory = Callable[[int], nn.Module]  # given the number of outputs
 _WHOLE = StateDictOptions(full_state_dict=True)
+# Weights that never had a gradient have no state.
+_PARTIAL = StateDictOptions(full_state_dict=True, strict=False)
 
 
 @dataclass
@@ -128,13 +131,14 @@ class Trainer:
         self.progress = Progress(**found.state["progress"])
         self.best = found.tensors["best"]
         self._begin_stage(encoder={})
-        set_state_dict(
-            self._inner(),
-            self.optimiser.optimizer,
-            model_state_dict=dict(found.tensors["model"]),
-            optim_state_dict=join_optimiser(found.tensors["optimiser"], found.state["groups"]),
-            options=_WHOLE,
-        )
+        set_model_state_dict(self._inner(), dict(found.tensors["model"]), options=_WHOLE)
+        if found.tensors["optimiser"]:  # SGD without momentum has no state
+            set_optimizer_state_dict(
+                self._inner(),
+                self.optimiser.optimizer,
+                join_optimiser(found.tensors["optimiser"], found.state["groups"]),
+                options=_PARTIAL,
+            )
         self.method.load_state_dict(found.tensors["method"])
         self.fabric.strategy.precision.load_state_dict(found.state["precision"])
 
@@ -146,7 +150,8 @@ class Trainer:
         torch.manual_seed(seed_of(self.seed, self.progress.stage))
         model = self.make_model(stage.outputs)
         if encoder:
-            own = {k: v for k, v in model.state_dict().items() if k.startswith(f"{self.head}.")}
+            prefix = f"{self.head}." if self.head else ""  # a bare final layer has no encoder
+            own = {k: v for k, v in model.state_dict().items() if k.startswith(prefix)}
             model.load_state_dict({**encoder, **own})
         if self.train.is_channels_last:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -89,7 +89,7 @@ class TerminalProgress(Watcher):
         accuracy, level = metrics["accuracy"], metrics["level"]
         shown = "" if accuracy is None else f"accuracy {100 * accuracy:.1f}"
         shown += "" if level is None else f" level {level}"
-        self._bars.update(self._task, completed=metrics["epoch"], shown=shown)
+        self._bars.update(self._task, completed=metrics["epoch"], shown=shown, refresh=True)
 
     def end(self, result: RunResult) -> None:
         """Replace the bar by a line."""
@@ -134,17 +134,20 @@ class TensorBoard(Watcher):
 
     def __init__(self) -> None:
         require("tensorboard", "train")
+        self._path: Path | None = None
         self._writer: Any = None
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
-        """Open the run's log; what it holds beyond the last checkpoint is purged."""
-        from torch.utils.tensorboard import SummaryWriter
-
+        """Note where the run's log is."""
         self.close()
-        self._writer = SummaryWriter(str(path / "tensorboard"))
+        self._path = path / "tensorboard"
 
     def epoch(self, metrics: Metrics) -> None:
-        """Write an epoch's metrics."""
+        """Write an epoch's metrics; what the log holds beyond the last checkpoint is purged."""
+        if self._writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self._path), purge_step=metrics["epoch"])
         for name, value in metrics.items():
             if name not in ("epoch", "stage") and value is not None:
                 self._writer.add_scalar(name, value, metrics["epoch"])

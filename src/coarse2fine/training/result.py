@@ -70,7 +70,7 @@ class RunResult:
                 f"{path} has no {RESULT}: it is not a run, or not done; go on with it by the "
                 f"command that began it."
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(f"{path / RESULT} is damaged: {error}.") from None
 
     def hierarchy(self) -> Hierarchy:
@@ -167,8 +167,10 @@ class Result:
         of_seed = {run.method: run for run in self.runs if run.seed == seed}
         cells = [f"{100 * of_seed[m].accuracy:.2f}" if m in of_seed else "" for m in self.methods]
         plain = of_seed.get(BASELINE)
-        others = [of_seed.get(method) for method in self.methods if method != BASELINE]
-        gains = [f"{100 * (r.accuracy - plain.accuracy):+.2f}" for r in others if r and plain]
+        others = [of_seed.get(m) for m in self.methods if m != BASELINE and self.gains(m)]
+        gains = [
+            f"{100 * (r.accuracy - plain.accuracy):+.2f}" if r and plain else "" for r in others
+        ]
         return [str(seed), *cells, *gains]
 
     def _mean_row(self) -> list[str]:

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,7 @@ def locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of what has a say in the numbers."""
     names = ("coarse2fine", "torch", "numpy", "lightning-fabric")

@@ -13,7 +13,7 @@ from ..data import Data, Source, input_shape, sample
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..models import build_model
 from .checkpoint import load_tensors
-from .config import CANDIDATES, Config
+from .config import CANDIDATES, Config, recipe_for
 from .job import Factory, Job
 from .progress import Watcher
 from .result import BASELINE, RunResult
@@ -26,7 +26,8 @@ class Study:
 
     Args:
         fabric: Lightning Fabric, launched.
-        config: Every setting filled in.
+        asked: The settings as they were asked for.
+        config: The same, every setting filled in.
         source: The samples before they are divided.
         model: A name, or what makes a model.
         hierarchy: The given one, None for the baseline's.
@@ -36,6 +37,7 @@ class Study:
     """
 
     fabric: Fabric
+    asked: Config
     config: Config
     source: Source
     model: Factory
@@ -76,6 +78,7 @@ class SeedRuns:
         config = self.config
         length: int | None = None
         data = self.study.data(self.seed, config.val_share or 0.0)
+        self._check_validation(data)
         if config.curriculum_epochs == "search":
             length = self._search(data)
             data = self.study.data(self.seed, 0.0)
@@ -85,6 +88,19 @@ class SeedRuns:
         others = [self._run(name, name, data, hierarchy, length) for name in config.methods]
         return [baseline, *others] if baseline else others
 
+    def _check_validation(self, data: Data) -> None:
+        """Refuse at once what needs validation samples, where there are none."""
+        config, rule = self.config, self.config.curriculum_epochs
+        if isinstance(rule, str) and "continuous" in config.methods and not len(data.val):
+            raise ValueError(
+                f"the rule {rule!r} for curriculum_epochs needs a baseline with validation "
+                f"samples; give a number instead."
+            )
+        has_none = not len(data.val) or (rule == "search" and self.study.source.val is None)
+        is_made = self.study.hierarchy is None and bool(config.methods)
+        if is_made and config.metric in CONFUSION_METRICS and has_none:
+            raise ValueError(f"the metric {config.metric!r} needs validation samples.")
+
     # -------------------------------------------------------- what the curriculum is set by
 
     def _hierarchy(self, baseline: RunResult | None, data: Data) -> Hierarchy:
@@ -93,7 +109,8 @@ class SeedRuns:
         if self.study.hierarchy is not None:
             hierarchy = self.study.hierarchy
         elif config.hierarchy_model is not None:
-            smaller = replace(config, model=config.hierarchy_model)
+            smaller = replace(self.study.asked, model=config.hierarchy_model, head=None)
+            smaller = smaller.with_recipe(recipe_for(smaller.model))
             name = f"hierarchy-{config.hierarchy_model.replace(':', '.')}"
             trained = self._run(name, "plain", data, config=smaller)
             hierarchy = hierarchy_of(trained, smaller, str(smaller.model), data)
@@ -108,11 +125,8 @@ class SeedRuns:
         config = self.config
         if isinstance(config.curriculum_epochs, int) or "continuous" not in config.methods:
             return config.curriculum_epochs if isinstance(config.curriculum_epochs, int) else None
-        if baseline is None or baseline.val_accuracy is None:
-            raise ValueError(
-                f"the rule {config.curriculum_epochs!r} for curriculum_epochs needs a baseline "
-                f"with validation samples; give a number instead."
-            )
+        if baseline is None:
+            raise ValueError(f"the rule {config.curriculum_epochs!r} needs a baseline.")
         accuracies = [line["accuracy"] for line in Run(baseline.path, is_writer=False).metrics()]
         rules = {"reach-90": epochs_to_reach, "best-epoch": share_of_best_epoch}
         length = rules[config.curriculum_epochs](accuracies)
@@ -166,8 +180,6 @@ def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> 
     """Return the hierarchy of a trained model by the settings' metric and linkage."""
     options: dict[str, Any] = {"linkage": config.linkage, "class_names": data.class_names}
     if config.metric in CONFUSION_METRICS:
-        if run.val_accuracy is None:
-            raise ValueError(f"the metric {config.metric!r} needs validation samples.")
         pairs, classes = run.predictions("val"), len(data.class_names)
         return Hierarchy.from_confusion(pairs, config.metric, num_classes=classes, **options)
     trained = build_model(model, len(data.class_names), input_shape(data.train), data.kind)
