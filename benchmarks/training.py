@@ -20,10 +20,11 @@ from coarse2fine.methods.base import Plan
 from coarse2fine.methods.continuous import Continuous
 from coarse2fine.methods.plain import Plain
 from coarse2fine.models import build_model
-from coarse2fine.training.config import Config, recipe_for
+from coarse2fine.training.config import Config
 from coarse2fine.training.evaluation import evaluate
 from coarse2fine.training.fit import launch
 from coarse2fine.training.loop import Trainer
+from coarse2fine.training.recipes import recipe_for
 from coarse2fine.training.run import Run
 
 IMAGES, BATCH, CLASSES, EPOCHS, TURNS = 8_192, 512, 100, 4, 3

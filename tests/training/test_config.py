@@ -7,7 +7,7 @@ import pytest
 
 from coarse2fine import Config
 from coarse2fine.models import MODELS
-from coarse2fine.training.config import BIG, RECIPES, SMALL, Recipe, recipe_for
+from coarse2fine.training.recipes import BIG, RECIPES, SMALL, Recipe, recipe_for
 
 NAN = float("nan")
 

@@ -20,10 +20,11 @@ from ..data import Data, Source
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
-from .config import GIVEN, Config, recipe_for
+from .config import GIVEN, Config
 from .hierarchies import read_hierarchy, with_names
 from .memory import keep_freed_memory
 from .progress import Watcher
+from .recipes import recipe_for
 from .result import Result, RunResult
 from .run import CONFIG, RESULT, check_same, locked, provenance, write_json
 from .seed import SeedRuns, Study

@@ -13,9 +13,10 @@ from ..data import Data, Source, input_shape, sample
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..models import build_model
 from .checkpoint import load_tensors
-from .config import CANDIDATES, Config, recipe_for
+from .config import CANDIDATES, Config
 from .job import Factory, Job
 from .progress import Watcher
+from .recipes import recipe_for
 from .result import BASELINE, RunResult
 from .run import CHECKPOINT, MODEL, Run
 
