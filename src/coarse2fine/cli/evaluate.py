@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import options
 from .process import show
 
 if TYPE_CHECKING:
@@ -24,25 +24,14 @@ PARTS = ("test", "val", "train")
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, or a comparison of several.")],
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A set's name, a file, a folder or a hub name.")
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="Where a named set lies, or COARSE2FINE_DATA."),
-    ] = None,
-    method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a comparison: baseline, staged, …")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Of a comparison.")] = None,
+    run: options.RunPath,
+    data: options.DataName,
+    folder: options.Folder = None,
+    method: options.MethodOfRun = None,
+    seed: options.SeedOfRun = None,
     split: Annotated[str, typer.Option(metavar="|".join(PARTS), help="Which part.")] = "test",
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of the classes.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of the text.")
-    ] = None,
+    target: options.Target = None,
+    text: options.Text = None,
     batch_size: Annotated[
         int | None, typer.Option(metavar="N", help="Default: as in training.")
     ] = None,

@@ -14,6 +14,7 @@ import typer
 
 from .. import __version__
 from ..errors import RunError, require
+from . import options
 from .process import show
 
 if TYPE_CHECKING:
@@ -27,11 +28,9 @@ EXAMPLES = (
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, or a comparison of several.")],
-    method: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of a comparison: baseline, staged, …")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Of a comparison.")] = None,
+    run: options.RunPath,
+    method: options.MethodOfRun = None,
+    seed: options.SeedOfRun = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Default: model.safetensors or model.onnx in the run."),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
 from .process import say, show
 
 if TYPE_CHECKING:
@@ -34,19 +35,9 @@ def command(
             ".csv) or a run.",
         ),
     ],
-    metric: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="embedding, embedding_similarity, confusion, confusion_distance or random.",
-        ),
-    ] = "embedding",
-    linkage: Annotated[
-        str, typer.Option(metavar="NAME", help="single, average or complete.")
-    ] = "single",
-    head: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of a checkpoint's final layer.")
-    ] = None,
+    metric: Annotated[str, options.METRIC] = "embedding",
+    linkage: Annotated[str, options.LINKAGE] = "single",
+    head: options.Head = None,
     max_levels: Annotated[
         int | None, typer.Option(metavar="N", help="Thin it out to so many levels.")
     ] = None,

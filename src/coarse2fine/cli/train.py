@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import values
+from . import options, values
 from .process import show
 
 EXAMPLES = (
@@ -31,13 +31,8 @@ _LIST = "How many, from 0; or which, as 0,1,2 (7, for seed 7 alone)."
 
 
 def command(
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A set's name, a file, a folder or a hub name.")
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="Where a named set lies, or COARSE2FINE_DATA."),
-    ] = None,
+    data: options.DataName,
+    folder: options.Folder = None,
     model: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="cnn, resnet18, …, or package.module:callable."),
@@ -48,16 +43,8 @@ def command(
             "--method", metavar="NAME", help="continuous (the default) or staged; may be repeated."
         ),
     ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="embedding, embedding_similarity, confusion, confusion_distance or random.",
-        ),
-    ] = None,
-    linkage: Annotated[
-        str | None, typer.Option(metavar="NAME", help="single, average or complete.")
-    ] = None,
+    metric: Annotated[str | None, options.METRIC] = None,
+    linkage: Annotated[str | None, options.LINKAGE] = None,
     hierarchy: Annotated[
         str | None,
         typer.Option(metavar="FILE|RUN", help="Take the hierarchy from it: see c2f hierarchy."),
@@ -100,12 +87,8 @@ def command(
     image_size: Annotated[
         int | None, typer.Option(metavar="N", help="The side to bring images to.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of the classes.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column of the text.")
-    ] = None,
+    target: options.Target = None,
+    text: options.Text = None,
     seeds: Annotated[str | None, typer.Option(metavar="N|LIST", help=_LIST)] = None,
     batch_size: Annotated[
         int | None, typer.Option(metavar="N", help="Of all processes together.")
@@ -150,9 +133,7 @@ def command(
         int | None,
         typer.Option(metavar="N", help="Processes that read images which do not fit in memory."),
     ] = None,
-    head: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of the model's final layer.")
-    ] = None,
+    head: options.Head = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where it is kept. Default: by the settings, in runs."),
@@ -174,26 +155,26 @@ def command(
     compared. What is not set is chosen to suit the model. Stopped or killed, the same command
     goes on where it was.
     """
-    options = {name: value for name, value in locals().items() if value is not None}
-    own = {name: options.pop(name) for name in ("as_json", "dry_run", "tensorboard")}
+    given = {name: value for name, value in locals().items() if value is not None}
+    own = {name: given.pop(name) for name in ("as_json", "dry_run", "tensorboard")}
     for name, meaning in _MEANINGS.items():
-        if name in options:
-            options[name] = meaning(options[name])
-    _check(options)
+        if name in given:
+            given[name] = meaning(given[name])
+    _check(given)
     if own.pop("dry_run"):
-        _show_settings(as_json=as_json, **options)
+        _show_settings(as_json=as_json, **given)
         return
     from .comparison import compare, report
 
-    report(compare(**own, **options), as_json=as_json)
+    report(compare(**own, **given), as_json=as_json)
 
 
-def _check(options: dict[str, Any]) -> None:
+def _check(given: dict[str, Any]) -> None:
     """Refuse bad settings at once, rather than after the data has been read."""
     from ..training.config import Config
 
     others = ("folder", "out")
-    Config(**{name: value for name, value in options.items() if name not in others})
+    Config(**{name: value for name, value in given.items() if name not in others})
 
 
 def _show_settings(
