@@ -248,7 +248,7 @@ def _check_boundaries(boundaries: Iterable[int], levels: int) -> tuple[int, ...]
     rising = all(a < b for a, b in zip((0, *boundaries), boundaries, strict=False))
     if len(boundaries) != levels - 1 or not rising:
         raise ValueError(
-            f"boundaries must be {levels - 1} rising epochs from 1 on, the begin of each level "
+            f"boundaries must be {levels - 1} rising epochs from 1 on, the beginning of each level "
             f"after the coarsest. Got {boundaries}."
         )
     return boundaries

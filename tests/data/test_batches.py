@@ -46,7 +46,7 @@ def rows(batches):
 def test_every_sample_comes_exactly_once(batch_size):
     batches = Batches(table(), Transform(), batch_size)
     for found in (list(batches.shuffled((0,))), list(batches.in_order())):
-        assert len(found) == len(batches) == -(-23 // batch_size)
+        assert len(found) == -(-23 // batch_size)
         assert torch.cat([batch.rows for batch in found]).sort()[0].tolist() == list(range(23))
         for batch in found:
             assert batch.inputs[:, 0].tolist() == batch.rows.tolist()
@@ -55,7 +55,41 @@ def test_every_sample_comes_exactly_once(batch_size):
 
 
 def test_evaluation_keeps_the_order():
-    assert rows(Batches(table(7), Transform(), 3).in_order()) == [[0, 1, 2], [3, 4, 5], [6]]
+    assert rows(Batches(table(8), Transform(), 3).in_order()) == [[0, 1, 2], [3, 4, 5], [6, 7]]
+
+
+def test_a_last_batch_of_one_sample_joins_the_one_before():
+    assert rows(Batches(table(7), Transform(), 3).in_order()) == [[0, 1, 2], [3, 4, 5, 6]]
+    assert rows(Batches(table(2), Transform(), 1).in_order()) == [[0], [1]]
+    assert rows(Batches(table(1), Transform(), 3).in_order()) == [[0]]
+
+
+class LazyFiles(Lazy):
+    is_plain = True
+
+
+def test_images_from_files_are_read_at_random_only_where_that_is_asked_for():
+    inputs, targets = torch.zeros(4, 2), torch.zeros(4).long()
+    files = Split(LazyFiles(inputs), targets, NAMES).take([0, 1, 2, 3])
+    (plain,) = Batches(files, Transform(), 4, augments_files=False).shuffled((0,))
+    assert plain.inputs.sum() == 0
+    (augmented,) = Batches(files, Transform(), 4).shuffled((0,))
+    assert augmented.inputs.sum() > 0
+    own = Split(Lazy(inputs), targets, NAMES)  # whose randomness is its owner's
+    (random,) = Batches(own, Transform(), 4, augments_files=False).shuffled((0,))
+    assert random.inputs.sum() > 0
+
+
+class Broken(Lazy):
+    def read(self, row, rng):  # noqa: ARG002
+        raise ValueError(f"cat-{row}.jpg is cut short.")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_error_in_reading_is_the_same_with_workers(workers):
+    split = Split(Broken(torch.zeros(4, 2)), torch.zeros(4).long(), NAMES)
+    with pytest.raises(ValueError, match="^cat-0.jpg is cut short.$"):
+        list(Batches(split, Transform(), 4, workers=workers).in_order())
 
 
 def test_the_order_is_a_function_of_the_key_alone():
@@ -83,7 +117,7 @@ def test_a_key_gives_this_very_seed_on_every_machine():
 
 def test_no_samples_give_no_batches():
     batches = Batches(table().take([]), Transform(), 4)
-    assert (len(batches), list(batches.in_order()), list(batches.shuffled((0,)))) == (0, [], [])
+    assert (list(batches.in_order()), list(batches.shuffled((0,)))) == ([], [])
 
 
 # ----------------------------------------------------------------------- several processes

@@ -233,3 +233,22 @@ def test_the_real_cifar100():
     assert coarse.train.targets.bincount().tolist() == [2500] * 20
     groups = {(int(f), int(c)) for f, c in zip(fine.test.targets, coarse.test.targets, strict=True)}
     assert len(groups) == 100
+
+
+@pytest.mark.parametrize("form", ["python", "binary"])
+def test_a_label_that_is_no_class_is_named_with_its_file_and_row(form, tmp_path):
+    cifar = Cifar(10)
+    files = cifar.python_files() if form == "python" else cifar.binary_files()
+    broken = dict(files)
+    if form == "binary":
+        name = "data_batch_3.bin"
+        broken[name] = files[name][: 3073 * 2] + bytes([200]) + files[name][3073 * 2 + 1 :]
+    else:
+        name = "data_batch_3"
+        content = plain_values(files[name], name)
+        content["labels"] = [0, 1, 200, 2]
+        broken[name] = python2_pickle(content)
+    write_files(tmp_path / FOLDERS[10, form], broken)
+    checksums = {file: md5(data) for file, data in broken.items()}
+    with pytest.raises(ValueError, match=rf"{name}: labels must lie in 0..9.*Got 200 in row 3"):
+        load_cifar10(tmp_path, checksums=checksums)

@@ -51,7 +51,7 @@ def test_rows_are_read_when_asked_for_in_any_order(two_files):
     assert [rows[row] for row in (6, 0, 3, 2, 5)] == [IMAGES[row] for row in (6, 0, 3, 2, 5)]
     again = pickle.loads(pickle.dumps(rows))
     assert again[4] == IMAGES[4]
-    assert again.name(4) == f"{two_files[1]}, row 1"
+    assert again.name(4) == f"{two_files[1]}, row 2"
 
 
 def test_neighbours_are_read_from_the_file_once(two_files):
@@ -137,14 +137,14 @@ def test_a_broken_image_is_named_by_file_and_row(tmp_path):
     good = write_parquet(tmp_path / "a.parquet", IMAGES[:2], {"label": [0, 0]})
     images = [*IMAGES[:3], IMAGES[3][:60]]
     bad = write_parquet(tmp_path / "b.parquet", images, {"label": [0] * 4}, row_group_size=2)
-    with pytest.raises(ValueError, match=r"b.parquet, row 3 cannot be decoded"):
+    with pytest.raises(ValueError, match=r"b.parquet, row 4 cannot be decoded"):
         read_parquet_images([good, bad])
 
 
 def test_a_row_without_an_image_is_named(tmp_path):
     images = [*IMAGES[:3], None]
     path = write_parquet(tmp_path / "a", images, {"label": [0] * 4}, row_group_size=2)
-    with pytest.raises(ValueError, match=r"a, row 3 holds no image; only images .* inside"):
+    with pytest.raises(ValueError, match=r"a, row 4 holds no image; only images .* inside"):
         read_parquet_images([path])
 
 

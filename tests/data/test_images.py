@@ -253,7 +253,7 @@ def test_no_images_at_all_are_refused():
 
 
 def test_a_process_that_dies_is_reported():
-    with pytest.raises(RuntimeError, match="ended with exit code 3; memory may"):
+    with pytest.raises(ChildProcessError, match="ended with exit code 3; memory may"):
         filled_rows(lambda _: os._exit(3), (4,), np.uint8, workers=2)
 
 

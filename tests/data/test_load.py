@@ -101,7 +101,7 @@ def test_another_file_is_refused_by_its_name(tmp_path):
         load_data(tmp_path / "notes.txt")
 
 
-@pytest.mark.parametrize("name", ["user/set", "user/set:config", "an-org/set_2"])
+@pytest.mark.parametrize("name", ["user/set", "user/set:config", "an-org/set-1.0"])
 def test_what_looks_like_a_hub_name_is_one_unless_a_path_has_it(name, tmp_path, monkeypatch):
     loader, given, options = load_data(name, image_size=32, target="label")
     assert (loader, given) == ("load_hub", (name,))

@@ -92,6 +92,13 @@ def accuracies_of_the_finest(path):
     return [line["accuracy"] for line in metrics(path) if line["level"] == 1]
 
 
+def test_a_search_with_a_smaller_model_for_the_hierarchy_keeps_the_two_apart(tmp_path, monkeypatch):
+    monkeypatch.setattr(seed_module, "CANDIDATES", (1, 2))
+    compare(tmp_path, curriculum_epochs="search", hierarchy_model="studies:SmallNet")
+    found = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("result.json")}
+    assert {"seed-0/search/hierarchy-studies.SmallNet", "seed-0/hierarchy-studies.SmallNet"} < found
+
+
 def test_a_search_is_refused_where_it_cannot_be_done(tmp_path):
     with pytest.raises(ValueError, match="the method must be continuous alone"):
         compare(tmp_path, curriculum_epochs="search", methods=("continuous", "staged"))
@@ -172,10 +179,12 @@ def test_a_comparison_begun_with_another_hierarchy_is_refused(tmp_path):
     [
         ({"learning_rate": 0.5}, "begun with learning_rate = 0.02, now it is 0.5"),
         ({"methods": ("staged",)}, "begun with methods = "),
-        ({"model": dropping}, 'begun with model = "studies:Net", now it is "studies:dropping"'),
+        ({"model": dropping}, 'begun with model = "studies:Net#.*", now it is "studies:dropping#'),
+        ({"model": lambda num_classes: nn.Linear(10, num_classes)}, "begun with model = "),
+        ({"model": partial(Net, dropout=0.5)}, "begun with model = "),
         ({"data": pair(table(seed=5))}, "begun with (fingerprint|data|transform) = "),
     ],
-    ids=["setting", "methods", "model", "data"],
+    ids=["setting", "methods", "function", "lambda", "partial", "data"],
 )
 def test_a_directory_begun_with_something_else_is_refused(changes, message, tmp_path):
     compare(tmp_path)
@@ -192,6 +201,38 @@ def test_an_unknown_setting_is_named(tmp_path):
     with pytest.raises(TypeError, match="fit\\(\\) has no setting 'epoch'; see coarse2fine.Config"):
         compare(tmp_path, epoch=3)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_partial_model_is_known_again_by_its_arguments(tmp_path):
+    first = compare(tmp_path, model=partial(Net, dropout=0.5))
+    assert compare(tmp_path, model=partial(Net, dropout=0.5)).runs == first.runs
+    with pytest.raises(RunError, match="what studies:Net makes now is another model"):
+        first.runs[0].model()
+
+
+class TwoHeads(Net):
+    """Could be meant to have either layer as its final one."""
+
+    def __init__(self, num_classes):
+        super().__init__(num_classes)
+        self.classifier = nn.Linear(16, num_classes)
+
+
+def test_an_ambiguous_final_layer_is_refused_before_anything_is_trained(tmp_path):
+    with pytest.raises(ValueError, match="could be any of"):
+        compare(tmp_path, model=TwoHeads)
+    assert not list(tmp_path.rglob("metrics.jsonl"))
+    assert compare(tmp_path / "named", model=TwoHeads, head="head").runs
+
+
+def test_a_machine_without_the_accelerator_is_told_in_one_sentence(tmp_path):
+    with pytest.raises(ValueError, match="this machine cannot train with .*accelerator 'tpu'"):
+        compare(tmp_path, accelerator="tpu")
+
+
+def test_a_model_that_cannot_take_the_inputs_is_told_in_one_sentence(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot take inputs of shape \(2, 10\)"):
+        compare(tmp_path, model=lambda num_classes: nn.Linear(3, num_classes))
 
 
 class Several(nn.Module):

@@ -5,10 +5,10 @@ import torch
 from studies import Net, settings
 
 from coarse2fine.training.optimisers import (
-    join_optimiser,
+    flat_state,
     learning_rate,
     make_optimiser,
-    part_optimiser,
+    nested_state,
 )
 
 
@@ -54,9 +54,9 @@ def test_the_state_comes_back_from_named_tensors():
         "blocks/0.bias": {"step": 4, "momentum_buffer": None},
     }
     groups = [{"lr": 0.1, "params": ["head.weight", "blocks/0.bias"]}]
-    flat = part_optimiser(state)
+    flat = flat_state(state)
     assert all(isinstance(tensor, torch.Tensor) for tensor in flat.values())
-    joined = join_optimiser(flat, groups)
+    joined = nested_state(flat, groups)
     assert joined["param_groups"] == groups
     assert joined["state"].keys() == state.keys()
     assert torch.equal(joined["state"]["head.weight"]["exp_avg"], torch.ones(2))

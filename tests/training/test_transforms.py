@@ -15,12 +15,15 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
 class Lazy:
+    def __init__(self, shape=(3, 8, 8)):
+        self.shape = shape
+
     def __len__(self):
         return 6
 
     def read(self, row, rng):
         assert rng is None
-        return torch.full((3, 8, 8), row)
+        return torch.full(self.shape, row, dtype=torch.uint8)
 
 
 def of(samples, **changes):
@@ -73,6 +76,11 @@ def test_lazy_images_are_augmented_as_they_are_read():
     found = of(data, augment=True, normalise=True)
     assert (found.mean, found.std) == IMAGENET
     assert not found.is_random
+
+
+def test_lazy_images_of_one_channel_are_not_normalised_as_colours():
+    data = replace(image_data(), train=Split(Lazy((1, 8, 8)), torch.arange(6), NAMES))
+    assert of(data, normalise=True) == Transform()
 
 
 @pytest.mark.parametrize("kind", ["text", "other"])

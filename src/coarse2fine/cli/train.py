@@ -99,7 +99,7 @@ def command(
     learning_rate: Annotated[float | None, typer.Option(metavar="X", help="At the start.")] = None,
     momentum: Annotated[float | None, typer.Option(metavar="X", help="Of sgd.")] = None,
     weight_decay: Annotated[
-        float | None, typer.Option(metavar="X", help="Added to the gradient, times the weights.")
+        float | None, typer.Option(metavar="X", help="How strongly weights are drawn to zero.")
     ] = None,
     milestones: Annotated[
         str | None,
@@ -182,7 +182,7 @@ def _show_settings(
 ) -> None:
     from ..data.load import load_data
     from ..training.config import Config
-    from ..training.fit import default_name, resolve
+    from ..training.fit import default_name, given_hierarchy, resolve
 
     config = Config(**settings)
     source = load_data(
@@ -193,7 +193,8 @@ def _show_settings(
         text=config.text,
     )
     config = resolve(config, source)
-    path = out or Path("runs") / default_name(config, source)
+    hierarchy = given_hierarchy(config.hierarchy, config, source)
+    path = out or Path("runs") / default_name(config, source, hierarchy)
     if as_json:
         show(json.dumps({"event": "config", "path": str(path), "config": config.to_dict()}))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .batches import Batch, Batches, Transform, channel_statistics, seed_of
+from .load import load_data
 from .sampling import Data, input_shape, sample
 from .split import Kind, LazyInputs, Source, Split
 
@@ -17,6 +18,7 @@ __all__ = [
     "Transform",
     "channel_statistics",
     "input_shape",
+    "load_data",
     "sample",
     "seed_of",
 ]

@@ -115,6 +115,8 @@ class Batches:
         world: How many processes there are. Defaults to 1.
         workers: How many processes read lazy inputs. Defaults to 0: this one.
         channels_last: Whether images are laid out pixel by pixel. Defaults to False.
+        augments_files: Whether images read from files are cropped and mirrored at random
+            in training. Defaults to True.
     """
 
     def __init__(
@@ -128,10 +130,12 @@ class Batches:
         world: int = 1,
         workers: int = 0,
         channels_last: bool = False,
+        augments_files: bool = True,
     ) -> None:
         self.split, self.transform, self.batch_size = split, transform, batch_size
         self.device, self.rank, self.world, self.workers = device, rank, world, workers
         self._inputs: Any = split.inputs
+        self._reads_at_random = augments_files or not getattr(split.inputs, "is_plain", False)
         self._format = torch.contiguous_format
         if isinstance(split.inputs, Tensor):
             if channels_last and split.inputs.dim() == 4:
@@ -143,9 +147,6 @@ class Batches:
             self._format = torch.channels_last
         self._targets = split.targets.to(device)
 
-    def __len__(self) -> int:
-        return -(-len(self.split) // self.batch_size)
-
     @property
     def is_channels_last(self) -> bool:
         """Whether the batches are images laid out pixel by pixel."""
@@ -156,7 +157,7 @@ class Batches:
         generator = torch.Generator().manual_seed(seed_of(*key))
         order = torch.randperm(len(self.split), generator=generator)
         augments = self.transform.is_random and isinstance(self._inputs, Tensor)
-        for rows, raw in self._read(order, key):
+        for rows, raw in self._read(order, key if self._reads_at_random else None):
             inputs = raw.to(self.device)
             if augments:
                 draws = torch.rand(len(rows), 3, generator=generator)
@@ -170,7 +171,9 @@ class Batches:
 
     def _read(self, order: Tensor, key: tuple[int, ...] | None) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield each whole batch's rows, and the inputs of this process's part of it."""
-        batches = torch.split(order, self.batch_size) if len(order) else ()
+        batches = list(torch.split(order, self.batch_size)) if len(order) else []
+        if len(batches) > 1 and len(batches[-1]) == 1 < self.batch_size:  # too few for batch norm
+            batches[-2:] = [torch.cat(batches[-2:])]
         if isinstance(self._inputs, Tensor):
             for rows in batches:
                 yield rows, self._inputs[self._deal(rows).to(self._inputs.device)]
@@ -233,15 +236,18 @@ def _crop(images: Tensor, padding: int, draws: Tensor) -> Tensor:
     return padded[each, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-class _Reading(Dataset[Tensor]):
-    """Lazy inputs as a data loader's workers read them."""
+class _Reading(Dataset[Any]):
+    """Lazy inputs as a data loader's workers read them; an error is handed on as it is."""
 
     def __init__(self, inputs: LazyInputs, key: tuple[int, ...] | None) -> None:
         self.inputs, self.key = inputs, key
 
-    def __getitem__(self, row: int) -> Tensor:
+    def __getitem__(self, row: int) -> Tensor | Exception:
         rng = None if self.key is None else np.random.default_rng((*self.key, row))
-        return self.inputs.read(row, rng)
+        try:
+            return self.inputs.read(row, rng)
+        except Exception as error:  # a worker would bury it in a text of its own
+            return error
 
 
 def _loaded(
@@ -250,12 +256,15 @@ def _loaded(
     # The loader draws a base seed even where none is used; from its own generator, so that
     # the global one is left alone.
     generator = torch.Generator().manual_seed(0)
-    return iter(
-        DataLoader(
-            _Reading(inputs, key),
-            batch_sampler=parts,
-            num_workers=min(workers, len(parts)),
-            collate_fn=torch.stack,
-            generator=generator,
-        )
+    loader = DataLoader(
+        _Reading(inputs, key),
+        batch_sampler=parts,
+        num_workers=min(workers, len(parts)),
+        collate_fn=list,
+        generator=generator,
     )
+    for samples in loader:
+        for sample in samples:
+            if isinstance(sample, Exception):
+                raise sample
+        yield torch.stack(samples)

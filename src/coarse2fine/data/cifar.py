@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .archives import checked_bytes, tar_members
 from .image_parquet import find_parquet, read_parquet_images
 from .python2_pickle import plain_values
-from .split import Source, Split
+from .split import Source, Split, check_labels
 
 OFFICIAL: Mapping[str, str] = {
     "cifar-10-python.tar.gz": "c58f30108f718f92721af3b95e74349a",
@@ -171,6 +171,8 @@ class _Version:
 
         def split(names: Sequence[str]) -> Split:
             batches = [self.format.batch(files[name], str(where / name)) for name in names]
+            for name, (_, labels) in zip(names, batches, strict=True):
+                check_labels(np.asarray(labels), len(class_names), str(where / name))
             pixels = np.concatenate([pixels for pixels, _ in batches]).reshape(-1, *_SHAPE)
             labels = [label for _, labels in batches for label in labels]
             return Split(torch.from_numpy(pixels), torch.tensor(labels), tuple(class_names))

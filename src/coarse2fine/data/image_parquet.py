@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..errors import require
 from .images import decode_all
+from .split import check_labels
 
 IMAGE_COLUMNS = ("img", "image")
 LABEL_COLUMNS = ("label", "labels", "fine_label", "coarse_label")
@@ -95,6 +96,8 @@ def read_parquet_labels(
                 )
             parts.append(values.to_numpy().astype(np.int64))
             class_names = _class_names(parquet, column)
+            if class_names is not None:
+                check_labels(parts[-1], len(class_names), str(file))
     return torch.from_numpy(np.concatenate(parts)), class_names
 
 
@@ -144,7 +147,7 @@ class _Group(NamedTuple):
     rows: int
 
     def name(self, row: int) -> str:
-        return f"{self.file}, row {self.first + row}"
+        return f"{self.file}, row {self.first + row + 1}"
 
 
 def _encoded(group: _Group) -> list[bytes]:

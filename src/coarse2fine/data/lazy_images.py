@@ -27,7 +27,12 @@ class LazyImages:
         share: Without randomness, the part of the largest centred crop's sides that is kept
             and resized to `size`. Defaults to 1.0; 224 / 256 is usual for ImageNet.
         name: What to call the image of a row in an error. Defaults to None: its file.
+
+    Attributes:
+        is_plain: That without randomness an image is always the same.
     """
+
+    is_plain = True
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ VARIABLE = "COARSE2FINE_DATA"
 
 
 @dataclass(frozen=True)
-class Set:
+class NamedSet:
     """A named data set.
 
     Args:
@@ -35,12 +35,12 @@ class Set:
 
 
 SETS = {
-    "shapes": Set("shapes", "load_shapes", has_folder=False, has_size=True),
-    "cifar10": Set("cifar", "load_cifar10"),
-    "cifar100": Set("cifar", "load_cifar100"),
-    "cifar100-coarse": Set("cifar", "load_cifar100", {"coarse": True}),
-    "tiny-imagenet": Set("tiny_imagenet", "load_tiny_imagenet"),
-    "imagenet": Set("imagenet", "load_imagenet", has_size=True),
+    "shapes": NamedSet("shapes", "load_shapes", has_folder=False, has_size=True),
+    "cifar10": NamedSet("cifar", "load_cifar10"),
+    "cifar100": NamedSet("cifar", "load_cifar100"),
+    "cifar100-coarse": NamedSet("cifar", "load_cifar100", {"coarse": True}),
+    "tiny-imagenet": NamedSet("tiny_imagenet", "load_tiny_imagenet"),
+    "imagenet": NamedSet("imagenet", "load_imagenet", has_size=True),
 }
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
@@ -91,7 +91,9 @@ def load_data(
     path = Path(data)
     if path.exists():
         return _load_path(path, image_size, table)
-    if isinstance(data, str) and _HUB_NAME.fullmatch(data) and not path.suffix:
+    from .readers import is_table_file
+
+    if isinstance(data, str) and _HUB_NAME.fullmatch(data) and not is_table_file(path):
         from .hub import load_hub
 
         return load_hub(data, folder=folder, image_size=image_size, **table)

@@ -120,7 +120,7 @@ def _outcome(process: Any, reader: Connection) -> Failure | None:
         outcome: Failure | None = reader.recv()
     except EOFError:
         process.join()
-        raise RuntimeError(
+        raise ChildProcessError(
             f"a process that read data ended with exit code {process.exitcode}; memory may "
             f"have run out."
         ) from None

@@ -104,6 +104,22 @@ class Source:
     columns: tuple[str, ...] = ()
 
 
+def check_labels(labels: np.ndarray[Any, Any], num_classes: int, name: str) -> None:
+    """Raise a ValueError where a file has a label that is none of its classes.
+
+    Args:
+        labels: In the order of the file.
+        num_classes: How many classes it has.
+        name: What to call the file.
+    """
+    wrong = np.flatnonzero((labels < 0) | (labels >= num_classes))
+    if len(wrong):
+        raise ValueError(
+            f"{name}: labels must lie in 0..{num_classes - 1}, one of the {num_classes} classes. "
+            f"Got {labels[wrong[0]]} in row {wrong[0] + 1}."
+        )
+
+
 class _Rows:
     """Some rows of lazy inputs."""
 
@@ -112,6 +128,10 @@ class _Rows:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def is_plain(self) -> bool:
+        return bool(getattr(self.inputs, "is_plain", False))
 
     def read(self, row: int, rng: np.random.Generator | None) -> Tensor:
         return self.inputs.read(int(self.rows[row]), rng)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from ..hierarchy import Hierarchy
 from ..models import default_model
 from .config import GIVEN, Config
 from .hierarchies import read_hierarchy, with_names
+from .identity import import_path, structure
 from .memory import keep_freed_memory
 from .progress import Watcher
 from .recipes import recipe_for
@@ -77,20 +77,22 @@ def fit(
         >>> result = fit("shapes", epochs=45, batch_size=64)  # doctest: +SKIP
         >>> print(result)  # doctest: +SKIP
     """
+    asked = _named(data, model, hierarchy, settings)
     source = load_data(
         data,
         test,
         val,
         class_names=class_names,
         folder=folder,
-        image_size=settings.get("image_size"),
-        target=settings.get("target"),
-        text=settings.get("text"),
+        image_size=asked.image_size,
+        target=asked.target,
+        text=asked.text,
     )
-    asked = _named(data, model, hierarchy, settings)
+    if callable(model):
+        asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
     config = resolve(asked, source)
     fabric = launch(config)
-    given = _given(hierarchy, config, source)
+    given = given_hierarchy(hierarchy, config, source)
     study = Study(
         fabric=fabric,
         asked=asked,
@@ -123,11 +125,12 @@ def launch(config: Config) -> Fabric:
         options |= {"devices": local, "num_nodes": world // local}
         if config.strategy == "auto" and world > 1:
             options["strategy"] = "ddp"
-    fabric = Fabric(
-        accelerator=config.accelerator,
-        precision=config.precision,  # type: ignore[arg-type]
-        **options,
-    )
+    options |= {"accelerator": config.accelerator, "precision": config.precision}
+    try:
+        fabric = Fabric(**options)
+    except (RuntimeError, ValueError, ImportError) as error:
+        asked = ", ".join(f"{name} {value!r}" for name, value in options.items())
+        raise ValueError(f"this machine cannot train with {asked}: {error}") from error
     fabric.launch()
     if fabric.device.type == "cpu":
         keep_freed_memory()
@@ -136,7 +139,8 @@ def launch(config: Config) -> Fabric:
 
 def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = None) -> str:
     """Return a directory's name: the same for the same settings and data, seeds aside."""
-    settings = {name: value for name, value in config.to_dict().items() if name != "seeds"}
+    settings = config.to_dict()
+    del settings["seeds"], settings["workers"]  # which may change from call to call
     if config.data == GIVEN:
         train = source.train
         settings["data"] = Data(source.kind, train, train, source.test or train).fingerprint()
@@ -155,6 +159,8 @@ def _compare(study: Study) -> Result:
         check_same(stored, content, but=("seeds", "workers"))  # seeds may be added
     if study.fabric.is_global_zero:
         write_json(stored, content)
+        if not all((study.path / f"seed-{seed}").is_dir() for seed in study.config.seeds):
+            (study.path / RESULT).unlink(missing_ok=True)  # it lacks the seeds to come
     study.fabric.barrier()
     runs: list[RunResult] = []
     remarks: list[str] = []
@@ -176,7 +182,7 @@ def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> C
         raise TypeError(f"fit() has no setting {sorted(unknown)[0]!r}; see coarse2fine.Config.")
     names: dict[str, Any] = {"data": str(data) if isinstance(data, str | os.PathLike) else GIVEN}
     if callable(model):
-        names["model"] = _place(model)
+        names["model"] = import_path(model)
     elif model is not None:
         names["model"] = model
     if hierarchy is not None:
@@ -185,15 +191,7 @@ def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> C
     return Config(**names, **settings)
 
 
-def _place(model: Any) -> str:
-    """Return where a callable is defined; that of a partial one is that of the whole."""
-    while isinstance(model, partial):
-        model = model.func
-    kind = model if hasattr(model, "__qualname__") else type(model)
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def _given(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:
+def given_hierarchy(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:
     """Return the hierarchy that a user gave in one of its forms, for the data's classes."""
     if hierarchy is None:
         return None

@@ -46,6 +46,8 @@ class Job:
         model: A name, or what makes a model.
         hierarchy: Defaults to None: for methods that need none.
         length: T. Defaults to None: for methods that need none.
+        makes_hierarchy: Whether one is made from the final layer afterwards. Defaults to
+            False.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class Job:
     model: Factory
     hierarchy: Hierarchy | None = None
     length: int | None = None
+    makes_hierarchy: bool = False
 
     def train(self, fabric: Fabric, watcher: Watcher, checkpoint_seconds: float) -> RunResult:
         """Train, go on where training was, or read what is done."""
@@ -135,15 +138,15 @@ class Job:
             for part, split in parts.items()
             if len(split)
         }
-        few = self._batches(data.train.take(range(min(2, len(data.train)))), transform, fabric)
-        head = self._check_model(few)
+        two = data.train.take(range(min(2, len(data.train))))
+        head = self._check_model(self._batches(two, transform, fabric))
         trainer = Trainer(
             fabric, self.config, self.seed, self._make_model, head, method,
             batches["train"], batches.get("val"), run,
         )  # fmt: skip
-        model = trainer.fit()
+        model = fabric.setup_module(trainer.fit())
         scores = {
-            part: evaluate(fabric, fabric.setup_module(model), batches[part])
+            part: evaluate(fabric, model, batches[part])
             for part in ("val", "test")
             if part in batches
         }
@@ -168,7 +171,7 @@ class Job:
             num_clusters=self.hierarchy.num_clusters if self.hierarchy else (),
             path=run.path,
         )
-        run.finish(model.state_dict(), predictions, result.to_dict())
+        run.finish(trainer.best, predictions, result.to_dict())
 
     def _make_model(self, outputs: int) -> nn.Module:
         return build_model(self.model, outputs, input_shape(self.data.train), self.data.kind)
@@ -183,6 +186,7 @@ class Job:
             world=fabric.world_size,
             workers=self.config.workers,
             channels_last=fabric.device.type == "cpu",  # elsewhere it need not pay
+            augments_files=bool(self.config.augment),
         )
 
     def _check_model(self, batches: Batches) -> str:
@@ -190,12 +194,19 @@ class Job:
         classes = len(self.data.class_names)
         samples = next(batches.in_order()).inputs
         model = self._make_model(classes).eval().to(samples.device)
-        with torch.no_grad():
-            logits: Any = model(samples)
+        try:
+            with torch.no_grad():
+                logits: Any = model(samples)
+        except (RuntimeError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"the model cannot take inputs of shape {tuple(samples.shape)} and type "
+                f"{samples.dtype}: {error}"
+            ) from error
         if not isinstance(logits, Tensor) or logits.shape != (len(samples), classes):
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ValueError(
                 f"the model must give a tensor of {classes} logits, one a class, for each sample. "
                 f"Got {got} for {len(samples)} samples."
             )
-        return find_head(model, self.config.head)[0] if self.method == "staged" else ""
+        needs_head = self.method == "staged" or self.makes_hierarchy
+        return find_head(model, self.config.head)[0] if needs_head else ""

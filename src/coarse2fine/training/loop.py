@@ -29,7 +29,7 @@ from ..methods.base import Method, Stage
 from .checkpoint import Checkpoint, Tensors
 from .config import Config
 from .evaluation import Scores, evaluate, sum_over
-from .optimisers import join_optimiser, learning_rate, make_optimiser, part_optimiser
+from .optimisers import flat_state, learning_rate, make_optimiser, nested_state
 from .run import Run
 
 ModelFactory = Callable[[int], nn.Module]  # given the number of outputs
@@ -136,7 +136,7 @@ class Trainer:
             set_optimizer_state_dict(
                 self._inner(),
                 self.optimiser.optimizer,
-                join_optimiser(found.tensors["optimiser"], found.state["groups"]),
+                nested_state(found.tensors["optimiser"], found.state["groups"]),
                 options=_PARTIAL,
             )
         self.method.load_state_dict(found.tensors["method"])
@@ -250,7 +250,7 @@ class Trainer:
         tensors = {
             "model": model,
             "best": self.best,
-            "optimiser": part_optimiser(optimiser["state"]),
+            "optimiser": flat_state(optimiser["state"]),
             "method": self.method.state_dict(),
         }
         return Checkpoint(self.progress.total, state, tensors)

@@ -33,7 +33,7 @@ def learning_rate(config: Config, epoch: int, epochs: int) -> float:
     return float(config.learning_rate or 0) * 0.1**passed
 
 
-def part_optimiser(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
+def flat_state(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
     """Return an optimiser's state, parameter → name → value, as one flat dict of tensors."""
     return {
         f"{parameter}/{name}": torch.as_tensor(value)
@@ -43,8 +43,8 @@ def part_optimiser(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
     }
 
 
-def join_optimiser(tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return an optimiser's state dict from what `part_optimiser` gave and its groups."""
+def nested_state(tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return an optimiser's state dict from what `flat_state` gave and its groups."""
     state: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         parameter, _, name = key.rpartition("/")

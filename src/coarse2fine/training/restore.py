@@ -21,6 +21,7 @@ from ..heads import NAMES, find_head
 from ..models import build_model
 from .checkpoint import load_tensors
 from .config import Config
+from .identity import structure_for
 from .result import BASELINE, RunResult
 from .run import CHECKPOINT, CONFIG, MODEL
 
@@ -100,7 +101,10 @@ def load_trained(path: Path) -> Trained:
         raise RunError(f"{path / CONFIG} is damaged: {error}.") from None
     weights = load_tensors(path / CHECKPOINT / MODEL)
     try:
-        model = build_model(str(config.model), len(names), shape, data["kind"])
+        name, _, known = str(config.model).partition("#")
+        model = build_model(name, len(names), shape, data["kind"])
+        if known and structure_for(name, len(names), shape, data["kind"]) != known:
+            raise ValueError(f"what {name} makes now is another model")
         model.load_state_dict(weights)
     except (ValueError, TypeError, RuntimeError) as error:
         raise RunError(

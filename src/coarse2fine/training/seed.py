@@ -104,15 +104,19 @@ class SeedRuns:
 
     # -------------------------------------------------------- what the curriculum is set by
 
-    def _hierarchy(self, baseline: RunResult | None, data: Data) -> Hierarchy:
+    def _hierarchy(self, baseline: RunResult | None, data: Data, place: str = "") -> Hierarchy:
         """Return the hierarchy: the given one, or that of a trained model."""
         config = self.config
         if self.study.hierarchy is not None:
             hierarchy = self.study.hierarchy
         elif config.hierarchy_model is not None:
-            smaller = replace(self.study.asked, model=config.hierarchy_model, head=None)
-            smaller = smaller.with_recipe(recipe_for(smaller.model))
-            name = f"hierarchy-{config.hierarchy_model.replace(':', '.')}"
+            smaller = replace(
+                self.study.asked,
+                model=config.hierarchy_model,
+                head=None,
+                val_share=config.val_share,
+            ).with_recipe(recipe_for(config.hierarchy_model))
+            name = f"{place}hierarchy-{config.hierarchy_model.replace(':', '.')}"
             trained = self._run(name, "plain", data, config=smaller)
             hierarchy = hierarchy_of(trained, smaller, str(smaller.model), data)
         elif baseline is not None:
@@ -142,7 +146,7 @@ class SeedRuns:
     def _search(self, data: Data) -> int:
         """Return the best of the paper's candidates for T, by validation accuracy."""
         baseline = self._run("search/baseline", "plain", data)
-        hierarchy = self._hierarchy(baseline, data)
+        hierarchy = self._hierarchy(baseline, data, "search/")
         candidates = [length for length in CANDIDATES if length < (self.config.epochs or 1)]
         if not candidates:
             raise ValueError(f"to search for T, epochs must be more than {CANDIDATES[0]}.")
@@ -166,7 +170,19 @@ class SeedRuns:
         """Train, go on training, or read what is done."""
         study, config = self.study, config or self.config
         model = study.model if config is self.config else str(config.model)
-        job = Job(self.path / name, name, method, self.seed, data, config, model, hierarchy, length)
+        is_source = method == "plain" and self.study.hierarchy is None
+        job = Job(
+            path=self.path / name,
+            name=name,
+            method=method,
+            seed=self.seed,
+            data=data,
+            config=config,
+            model=model,
+            hierarchy=hierarchy,
+            length=length,
+            makes_hierarchy=is_source and config.metric not in CONFUSION_METRICS,
+        )
         result = job.train(study.fabric, study.watcher, study.checkpoint_seconds)
         if not result.levelled_off:
             self.remarks.append(

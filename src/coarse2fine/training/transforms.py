@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from ..data import Data, Transform, channel_statistics, input_shape
@@ -33,8 +34,12 @@ def transform_for(data: Data, config: Config) -> Transform:
             mean, std = PUBLISHED[config.data]
         elif isinstance(inputs, Tensor):
             mean, std = channel_statistics(inputs)
-        elif data.kind == "image":
+        elif _are_colour_bytes(inputs.read(0, None)):
             mean, std = _IMAGENET
     if config.augment and data.kind == "image" and isinstance(inputs, Tensor):
         return Transform(mean, std, padding=input_shape(data.train)[-1] // 8, flip=True)
     return Transform(mean, std)
+
+
+def _are_colour_bytes(image: Tensor) -> bool:
+    return image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3
