@@ -1,11 +1,12 @@
-"""What importing the package costs beyond importing torch."""
+"""What importing the package costs beyond importing torch, and how soon `c2f` answers."""
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 
-from measure import Row, compare
+from measure import Row, compare, seconds
 
 
 def rows() -> list[Row]:
@@ -22,4 +23,14 @@ def rows() -> list[Row]:
         detail = f"{found.ours:.3g} s against {found.peer:.3g} s"
         what = f"{what}, against import torch"
         result.append(Row.at_most(what, found.ratio, 1.1, "×", detail))
-    return result
+    return [*result, help_row()]
+
+
+def help_row() -> Row:
+    """The time to start, as a person waits for it."""
+    command = [sys.executable, "-m", "coarse2fine.cli", "--help"]
+    times = [
+        seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+        for _ in range(9)
+    ]
+    return Row.at_most("c2f --help", statistics.median(times[1:]), 0.5, " s")
