@@ -1,5 +1,8 @@
 """Batches: every sample once, dealt out to processes, and what is done to images."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 import torch
@@ -78,6 +81,17 @@ def test_images_from_files_are_read_at_random_only_where_that_is_asked_for():
     own = Split(Lazy(inputs), targets, NAMES)  # whose randomness is its owner's
     (random,) = Batches(own, Transform(), 4, augments_files=False).shuffled((0,))
     assert random.inputs.sum() > 0
+
+
+class Deadly(Lazy):
+    def read(self, row, rng):  # noqa: ARG002
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_death_of_a_reading_process_is_an_error_and_no_hang():
+    split = Split(Deadly(torch.zeros(4, 2)), torch.zeros(4).long(), NAMES)
+    with pytest.raises(ChildProcessError, match="a process that reads data has died"):
+        list(Batches(split, Transform(), 4, workers=1).in_order())
 
 
 class Broken(Lazy):

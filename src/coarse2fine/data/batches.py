@@ -263,8 +263,19 @@ def _loaded(
         collate_fn=list,
         generator=generator,
     )
-    for samples in loader:
+    for samples in _surviving(loader):
         for sample in samples:
             if isinstance(sample, Exception):
                 raise sample
         yield torch.stack(samples)
+
+
+def _surviving(loader: DataLoader[Any]) -> Iterator[list[Any]]:
+    """Yield what a loader gives; the death of one of its processes is told in one sentence."""
+    try:
+        yield from loader
+    except RuntimeError as error:
+        raise ChildProcessError(
+            f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
+            f"command goes on, with fewer workers if need be."
+        ) from error

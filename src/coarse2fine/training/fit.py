@@ -147,7 +147,10 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
     if hierarchy is not None:
         settings["hierarchy"] = hierarchy.to_dict()
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-    parts = (Path(config.data).stem, str(config.model).rpartition(":")[2])
+    data = Path(config.data)
+    parts = [data.stem, str(config.model).partition("#")[0].rpartition(":")[2]]
+    if data.stem == "train":  # a file whose folder says more
+        parts[0] = data.resolve().parent.name
     return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
 
 
