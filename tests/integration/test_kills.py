@@ -47,13 +47,21 @@ def test_a_kill_at_every_beginning_of_a_stage_loses_nothing(tmp_path, undisturbe
         assert resume_to_the_end(out) == undisturbed
 
 
+@pytest.fixture(scope="module")
+def duration(tmp_path_factory, undisturbed):  # noqa: ARG001 (by then all is loaded)
+    """How many seconds a comparison takes on this machine."""
+    started = time.perf_counter()
+    resume_to_the_end(tmp_path_factory.mktemp("timed"))
+    return time.perf_counter() - started
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_kills_at_random_moments_lose_nothing(seed, tmp_path, undisturbed):
+def test_kills_at_random_moments_lose_nothing(seed, tmp_path, undisturbed, duration):
     moments = random.Random(seed)
     kills = 0
     for _ in range(6):
         process = killing.start(tmp_path)
-        time.sleep(moments.uniform(0.3, 1.5))
+        time.sleep(moments.uniform(0.1, 0.4) * duration)
         process.kill()
         process.join()
         kills += process.exitcode == -9
