@@ -15,7 +15,7 @@ SETTINGS: dict[str, Any] = {
     "train_size": 4500,
     "batch_size": 64,
     "epochs": 69,
-    "patience": 12,
+    "patience": 10,
 }
 SEEDS = "2"
 OUT = Path("runs/demo")
