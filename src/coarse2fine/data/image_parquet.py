@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..errors import require
+from .hub_schema import declared_names
 from .images import decode_all
 from .split import check_labels
 
@@ -95,7 +95,7 @@ def read_parquet_labels(
                     f"{values.type}, missing in {values.null_count} rows."
                 )
             parts.append(values.to_numpy().astype(np.int64))
-            class_names = _class_names(parquet, column)
+            class_names = declared_names(parquet.schema_arrow, column)
             if class_names is not None:
                 check_labels(parts[-1], len(class_names), str(file))
     return torch.from_numpy(np.concatenate(parts)), class_names
@@ -188,14 +188,6 @@ def _column(parquet: Any, column: str | None, usual: Sequence[str], file: Path) 
         if name in there:
             return name
     raise ValueError(f"{file} has no column {' or '.join(wanted)}; it has {', '.join(there)}.")
-
-
-def _class_names(parquet: Any, column: str) -> tuple[str, ...] | None:
-    """Return the names that the hub's library wrote into the schema, if it did."""
-    written = (parquet.schema_arrow.metadata or {}).get(b"huggingface", b"{}")
-    features = json.loads(written).get("info", {}).get("features", {})
-    names = features.get(column, {}).get("names")
-    return tuple(names) if names else None
 
 
 def _files_of(folder: Path, split: str) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import require
+from .hub_schema import declared_names
 from .rows import Rows
 
 TARGET_NAMES = (
@@ -49,7 +49,7 @@ def class_names_of(rows: Rows, target: str) -> tuple[str, ...]:
     Raises:
         ValueError: There is one class alone, or the labels are numbers to be predicted.
     """
-    declared = _declared_names(rows, target)
+    declared = declared_names(rows.table.schema, target)
     if declared:
         return declared
     names: list[str] = sorted(_labels(rows, target).unique().to_pylist())
@@ -99,7 +99,7 @@ def _labels(rows: Rows, target: str) -> Any:
     values, types = rows.column(target), arrow.types
     if types.is_floating(values.type):
         values = _whole(rows, target, compute.if_else(values.is_nan(), None, values))
-    names = _declared_names(rows, target)
+    names = declared_names(rows.table.schema, target)
     if names and types.is_integer(values.type):
         known = compute.and_(compute.greater_equal(values, 0), compute.less(values, len(names)))
         values = arrow.array(names).take(compute.if_else(known, values, None))
@@ -124,13 +124,6 @@ def _whole(rows: Rows, target: str, values: Any) -> Any:
     if fraction >= 0:
         raise _no_classes(rows, target, f"fractions such as {values[fraction].as_py()}")
     return values.cast(arrow.int64())
-
-
-def _declared_names(rows: Rows, target: str) -> tuple[str, ...]:
-    """Return the names of integer classes that the hub's library wrote into the schema."""
-    written = (rows.table.schema.metadata or {}).get(b"huggingface", b"{}")
-    features = json.loads(written).get("info", {}).get("features", {})
-    return tuple(features.get(target, {}).get("names") or ())
 
 
 def _no_classes(

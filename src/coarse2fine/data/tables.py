@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..errors import require
 from .columns import source_of
+from .hub_schema import declared_features
 from .readers import is_table_file, opened_parquet, read_rows
 from .rows import Rows
 from .split import Source
@@ -88,14 +88,13 @@ def has_image_column(path: str | Path) -> bool:
     if path.suffix.lower() != ".parquet":
         return False
     schema = opened_parquet(path).schema_arrow
-    declared = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
-    features = declared.get("info", {}).get("features", {})
+    features = declared_features(schema)
     return any(_is_image(field, features.get(field.name)) for field in schema)
 
 
 def _is_image(field: Any, feature: Any) -> bool:
     types = require("pyarrow", "train").types
-    if isinstance(feature, dict) and feature.get("_type") == "Image":
+    if feature is not None and feature.get("_type") == "Image":
         return True
     if types.is_struct(field.type):
         inner = {child.name: child.type for child in field.type}
