@@ -1,6 +1,7 @@
 """`c2f train` and `c2f demo`."""
 
 import json
+import re
 from dataclasses import fields
 
 import pytest
@@ -134,4 +135,4 @@ def test_the_demo_says_that_it_is_reduced_and_shows_the_tree(c2f, monkeypatch):
     assert err.startswith("Shapes, reduced: ")
     assert "\n30 classes: " in out
     assert "gain of continuous" in out
-    assert out.endswith("runs/demo holds it all.\n")
+    assert re.search(r"runs/shapes-\S+-cnn-\w{8} holds it all\.\n$", out)

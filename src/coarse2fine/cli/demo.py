@@ -18,7 +18,6 @@ SETTINGS: dict[str, Any] = {
     "patience": 10,
 }
 SEEDS = "2"
-OUT = Path("runs/demo")
 REDUCED = (
     "Shapes, reduced: images of 32×32 pixels instead of 64×64, 150 of each class to train and "
     "validate on instead of about 1,300, and 4,000 to test on instead of 10,000."
@@ -29,7 +28,10 @@ def command(
     seeds: Annotated[
         str, typer.Option(metavar="N|LIST", help="How many, from 0; or which, as 0,1,2.")
     ] = SEEDS,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where all of it is kept.")] = OUT,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where it is kept. Default: by the settings, in runs."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write lines of JSON instead of text.")
     ] = False,
