@@ -20,12 +20,16 @@ def write_atomically(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes private files; a result is as readable as any other new file.
-        os.chmod(name, 0o666 & ~_umask())
+        make_readable(Path(name))
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def make_readable(path: Path) -> None:
+    """Give a file the mode of any new file, where a library made it private."""
+    os.chmod(path, 0o666 & ~_umask())
 
 
 def parse_json(path: Path) -> Any:

@@ -213,3 +213,10 @@ def test_a_file_that_is_no_safetensors_is_named(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(b"PK\x03\x04 something else")
     with pytest.raises(ValueError, match="x.safetensors: not readable as safetensors"):
         load_tensors(tmp_path / "x.safetensors")
+
+
+def test_weights_are_as_readable_as_any_new_file(tmp_path):
+    path, other = tmp_path / "weights.safetensors", tmp_path / "other"
+    save_tensors(path, {"a": torch.ones(2)})
+    other.touch()
+    assert path.stat().st_mode == other.stat().st_mode

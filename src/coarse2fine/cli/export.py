@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import __version__
+from .._files import make_readable
 from ..errors import RunError, require
 from . import options
 from .process import show
@@ -110,6 +111,7 @@ def _write(path: Path, write: Callable[[Path], None]) -> None:
     unfinished = path.with_name(f".{path.name}")
     try:
         write(unfinished)
+        make_readable(unfinished)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from .._files import parse_json
+from .._files import make_readable, parse_json
 from ..errors import RunError
 
 _STATE = "state.json"
@@ -109,6 +109,7 @@ def save_tensors(path: Path, tensors: Tensors) -> None:
     """
     copies = {name: tensor.to("cpu", copy=True) for name, tensor in tensors.items()}
     save_file({name: tensor.contiguous() for name, tensor in copies.items()}, path)
+    make_readable(path)
     _sync(path)
 
 
