@@ -53,7 +53,7 @@ def make_trainer(folder: str, *, with_curriculum: bool = False) -> Trainer:
         method, batches, None, Run(Path(folder)),
     )  # fmt: skip
     trainer._resume()
-    trainer.method.begin_epoch(0, 0)
+    trainer.method.begin_epoch(0, 0, trainer._sample_losses)
     return trainer
 
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from batches import batch_of, no_losses
 from hierarchies import COARSE, MIDDLE, make
 
 from coarse2fine import Hierarchy
@@ -10,6 +11,7 @@ from coarse2fine.methods.base import Plan, Stage
 from coarse2fine.methods.continuous import Continuous
 
 LOGITS, TARGETS = torch.randn(7, 5), torch.tensor([0, 1, 2, 3, 4, 0, 4])
+BATCH = batch_of(TARGETS)
 
 
 def method(length=6, epochs=10, patience=3):
@@ -26,7 +28,7 @@ def marginal_loss(clusters):
 def test_levels_go_from_the_coarsest_to_the_classes():
     found, levels = method(), []
     for epoch in range(10):
-        found.begin_epoch(0, epoch)
+        found.begin_epoch(0, epoch, no_losses)
         levels.append(found.level)
     assert levels == [0, 0, 1, 1, 2, 2, 2, 2, 2, 2]
 
@@ -34,24 +36,24 @@ def test_levels_go_from_the_coarsest_to_the_classes():
 def test_the_loss_is_that_of_the_level_in_force():
     found = method()
     for epoch, clusters in ((0, COARSE), (2, MIDDLE), (9, list(range(5)))):
-        found.begin_epoch(0, epoch)
-        assert torch.allclose(found(LOGITS, TARGETS), marginal_loss(clusters), atol=1e-6)
-    assert torch.equal(found(LOGITS, TARGETS), F.cross_entropy(LOGITS, TARGETS))
+        found.begin_epoch(0, epoch, no_losses)
+        assert torch.allclose(found(LOGITS, BATCH), marginal_loss(clusters), atol=1e-6)
+    assert torch.equal(found(LOGITS, BATCH), F.cross_entropy(LOGITS, TARGETS))
 
 
 def test_the_level_is_a_function_of_the_epoch_alone():
     found = method()
     for epoch, level in ((9, 2), (0, 0), (3, 1)):
-        found.begin_epoch(0, epoch)
+        found.begin_epoch(0, epoch, no_losses)
         assert found.level == level
 
 
 def test_clusters_are_those_of_the_level_and_none_at_the_finest():
     found = method()
     for epoch, clusters in ((0, COARSE), (3, MIDDLE)):
-        found.begin_epoch(0, epoch)
+        found.begin_epoch(0, epoch, no_losses)
         assert found.clusters.tolist() == clusters
-    found.begin_epoch(0, 4)
+    found.begin_epoch(0, 4, no_losses)
     assert found.clusters is None
 
 
@@ -64,10 +66,10 @@ def test_a_hierarchy_without_coarse_levels_is_plain_training():
     with pytest.warns(UserWarning, match="no level above the classes"):
         flat = Hierarchy.from_levels([[0, 1, 2, 3, 4]])
     found = Continuous(Plan(5, 10, 3, flat, 4))
-    found.begin_epoch(0, 0)
+    found.begin_epoch(0, 0, no_losses)
     assert found.stages == (Stage(5, 10, 3, counts_from=0),)
     assert found.clusters is None
-    assert torch.equal(found(LOGITS, TARGETS), F.cross_entropy(LOGITS, TARGETS))
+    assert torch.equal(found(LOGITS, BATCH), F.cross_entropy(LOGITS, TARGETS))
 
 
 def test_the_finest_level_must_have_an_epoch():
@@ -96,13 +98,13 @@ def test_a_plan_without_what_it_needs_is_refused(plan, message):
 
 def test_clusters_move_with_the_method_and_are_not_saved_with_it():
     found = method().to("meta")
-    found.begin_epoch(0, 0)
+    found.begin_epoch(0, 0, no_losses)
     assert found.clusters.device.type == "meta"
     assert "levels" not in found.state_dict()
 
 
 def test_its_state_is_taken_up_by_another():
     first, second = method(), method()
-    first.begin_epoch(0, 3)
+    first.begin_epoch(0, 3, no_losses)
     second.load_state_dict(first.state_dict())
-    assert torch.equal(first(LOGITS, TARGETS), second(LOGITS, TARGETS))
+    assert torch.equal(first(LOGITS, BATCH), second(LOGITS, BATCH))

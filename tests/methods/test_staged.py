@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from batches import batch_of, no_losses
 from hierarchies import COARSE, MIDDLE, make
 
 from coarse2fine.methods.base import Plan, Stage
@@ -30,22 +31,22 @@ def test_the_loss_is_cross_entropy_on_the_clusters(stage, clusters):
     logits = torch.randn(7, max(clusters) + 1)
     wanted = F.cross_entropy(logits, torch.tensor([clusters[target] for target in TARGETS]))
     for epoch in (0, 9):
-        method.begin_epoch(stage, epoch)
+        method.begin_epoch(stage, epoch, no_losses)
         assert method.level == stage
-        assert torch.equal(method(logits, TARGETS), wanted)
+        assert torch.equal(method(logits, batch_of(TARGETS)), wanted)
 
 
 def test_clusters_are_those_of_the_stage_and_none_at_the_last():
     method, found = Staged(Plan(5, 10, 3, make())), []
     for stage in range(3):
-        method.begin_epoch(stage, 0)
+        method.begin_epoch(stage, 0, no_losses)
         found.append(method.clusters if method.clusters is None else method.clusters.tolist())
     assert found == [COARSE, MIDDLE, None]
 
 
 def test_clusters_move_with_the_method():
     method = Staged(Plan(5, 10, 3, make())).to("meta")
-    method.begin_epoch(0, 0)
+    method.begin_epoch(0, 0, no_losses)
     assert method.clusters.device.type == "meta"
 
 

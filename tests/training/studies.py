@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from coarse2fine import Config, Hierarchy, Result, RunResult, fit
-from coarse2fine.data import Data, Source, Split, sample
+from coarse2fine.data import Batches, Data, Source, Split, Transform, sample, seed_of
+from coarse2fine.methods import find_method
 from coarse2fine.training.checkpoint import load_tensors
 from coarse2fine.training.fit import launch
 from coarse2fine.training.job import Job
@@ -113,6 +115,11 @@ def hierarchy() -> Hierarchy:
     return Hierarchy.from_levels([[0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 2, 3]], NAMES)
 
 
+def class_vectors() -> Any:
+    """Six classes in space, as a baseline's final layer might have them."""
+    return torch.randn(6, 4, generator=torch.Generator().manual_seed(7)).numpy()
+
+
 class InterruptionError(Exception):
     """Stands for whatever ends a training early."""
 
@@ -141,14 +148,58 @@ def train(
     checkpoint_seconds: float = float("inf"),
     **changes: Any,
 ) -> RunResult:
-    """Train in this process; the methods have the hierarchy above unless another is given."""
+    """Train in this process; methods have what they need from above unless it is given."""
     config = settings(**changes)
     if data is None:
         data = sample(table_source(), val_share=config.val_share or 0.0, seed=seed)
-    needs = {} if method == "plain" else {"hierarchy": levels or hierarchy(), "length": length}
+    given = {
+        "hierarchy": levels or hierarchy(),
+        "length": length,
+        "class_vectors": class_vectors(),
+    }
+    needed = {name: given[name] for name in find_method(method).needs}
     name = "baseline" if method == "plain" else method
-    job = Job(path, name, method, seed, data, config, model, **needs)
+    job = Job(path, name, method, seed, data, config, model, **needed)
     return job.train(launch(config), watcher or Watcher(), checkpoint_seconds)
+
+
+def fresh(outputs: int = 6, *, stage: int = 0, seed: int = 0, make: Any = Net) -> Any:
+    """A model as the loop begins with it."""
+    torch.manual_seed(seed_of(seed, stage))
+    return make(outputs)
+
+
+def by_hand(
+    model: nn.Module,
+    optimiser: Any,
+    data: Data,
+    loss: Callable[..., Tensor],
+    *,
+    clusters: Any = None,
+    stage: int = 0,
+    epochs: int = 4,
+    first: int = 0,
+    seed: int = 0,
+    batch_size: int = 32,
+    begin: Callable[[int], None] = lambda _: None,
+) -> tuple[float, int, dict[str, Tensor]]:
+    """Train as anyone would, and return the best accuracy, its epoch and its weights."""
+    owner = torch.arange(6) if clusters is None else torch.tensor(clusters)
+    best: tuple[float, int, dict[str, Tensor]] = (-1.0, 0, {})
+    for epoch in range(epochs):
+        begin(epoch)
+        torch.manual_seed(seed_of(seed, stage, epoch, 0))
+        model.train()
+        for batch in Batches(data.train, Transform(), batch_size).shuffled((seed, stage, epoch)):
+            optimiser.zero_grad()
+            loss(model(batch.inputs), batch, epoch).backward()
+            optimiser.step()
+        model.eval()
+        hits = model(data.val.inputs).argmax(1) == owner[data.val.targets]
+        accuracy = hits.double().mean().item()
+        if epoch >= first and accuracy > best[0]:
+            best = (accuracy, epoch + 1, {k: v.clone() for k, v in model.state_dict().items()})
+    return best
 
 
 def pair(split: Split) -> tuple[Any, Tensor]:
@@ -178,6 +229,12 @@ def compare(path: Path | None, data: Any = TRAIN, test: Any = TEST, **changes: A
 
 def weights(run: RunResult) -> dict[str, Tensor]:
     return load_tensors(run.path / "checkpoint" / "model.safetensors")
+
+
+def method_state(run: RunResult) -> dict[str, Tensor]:
+    """What the method has learned beside the model; nothing for most."""
+    path = run.path / "checkpoint" / "method.safetensors"
+    return load_tensors(path) if path.exists() else {}
 
 
 def metrics(path: Path) -> list[dict[str, Any]]:

@@ -57,6 +57,12 @@ NAN = float("nan")
             {"baseline": False, "hierarchy": "a.json"},
             "without a baseline, curriculum_epochs must be a number, as the rule 'reach-90'",
         ),
+        ({"baseline": False, "methods": "multitask"}, "a hierarchy or a hierarchy_model must be"),
+        ({"baseline": False, "methods": "nbdt"}, "needs a baseline, whose final layer"),
+        ({"method_settings": {"nbdt.width": 3}}, "nbdt has no setting 'width', but weight"),
+        ({"method_settings": {"staged.weight": 3}}, "staged has no setting 'weight', nor any"),
+        ({"method_settings": {"curious.weight": 3}}, "must be one of .*Got 'curious'"),
+        ({"method_settings": {"weight": 3}}, "must be one of .*Got ''"),
     ],
     ids=str,
 )
@@ -82,6 +88,12 @@ def test_settings_of_another_type_are_refused_by_their_name(changes):
         Config(**changes)
 
 
+@pytest.mark.parametrize("value", ["much", True, [1]])
+def test_settings_of_methods_are_numbers(value):
+    with pytest.raises(TypeError, match="nbdt.weight must be a number. Got"):
+        Config(method_settings={"nbdt.weight": value})
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -90,6 +102,11 @@ def test_settings_of_another_type_are_refused_by_their_name(changes):
         {"methods": ()},
         {"val_share": 0.0, "patience": 0, "workers": 0, "weight_decay": 0.0, "momentum": 0.0},
         {"max_levels": 2, "clip": 0.1, "milestones": ()},
+        {"baseline": False, "methods": ("spl", "dp-l", "dp-li")},
+        {"baseline": False, "methods": "multitask", "hierarchy": "a.json"},
+        {"method_settings": {}, "track_test": False},
+        {"method_settings": {"nbdt.weight": 10, "spl.growth": 1.5}},  # of methods not asked for
+        {"method_settings": {"dp-li.class_init": 2.0, "dp-li.instance_init": 0.01}},
     ],
     ids=str,
 )
@@ -111,8 +128,26 @@ def test_settings_cannot_be_changed_but_copied_and_are_checked_again():
 
 
 def test_settings_come_back_from_json():
-    config = Config(seeds=(0, 1), methods=("staged", "continuous"), milestones=(3 / 7,), clip=0.1)
+    config = Config(
+        seeds=(0, 1),
+        methods=("staged", "continuous"),
+        method_settings={"spl.growth": 1.5},
+        milestones=(3 / 7,),
+        clip=0.1,
+        track_test=True,
+    )
     assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_settings_tell_what_their_methods_need():
+    needs = ("hierarchy", "length", "class_vectors")
+    for methods, wanted in {
+        (): (False, False, False),
+        ("spl", "dp-l"): (False, False, False),
+        ("spl", "continuous"): (True, True, False),
+        ("multitask", "nbdt"): (True, False, True),
+    }.items():
+        assert tuple(map(Config(methods=methods).is_needed, needs)) == wanted
 
 
 def test_an_unknown_setting_is_named():

@@ -9,6 +9,7 @@ from studies import (
     Net,
     dropping,
     image_data,
+    method_state,
     metrics,
     outcome,
     same_tensors,
@@ -33,6 +34,7 @@ def assert_same(run, undisturbed):
     assert outcome(run) == outcome(undisturbed)
     assert metrics(run.path) == metrics(undisturbed.path)
     assert same_tensors(weights(run), weights(undisturbed))
+    assert same_tensors(method_state(run), method_state(undisturbed))
     for part in ("val", "test"):
         for a, b in zip(run.predictions(part), undisturbed.predictions(part), strict=True):
             assert a.tolist() == b.tolist()
@@ -40,14 +42,26 @@ def assert_same(run, undisturbed):
 
 @pytest.mark.parametrize(
     ("method", "epochs"),
-    [("plain", 4), ("continuous", 5), ("staged", 6)],  # levels 0 1 2 2 2; stages 0 0 1 1 2 2
+    [
+        ("plain", 4),
+        ("continuous", 5),  # levels 0 1 2 2 2
+        ("staged", 6),  # stages 0 0 1 1 2 2
+        ("spl", 6),  # all, half of the samples, ever more, all
+        ("dp-l", 4),
+        ("dp-li", 4),
+        ("multitask", 4),
+        ("nbdt", 4),
+    ],
 )
 def test_a_run_interrupted_in_every_epoch_ends_as_if_it_had_not_been(method, epochs, tmp_path):
     options = {"method": method, "model": dropping, "epochs": 2 if method == "staged" else epochs}
+    options["method_settings"] = {"spl.growth": 2.5}
     undisturbed = train(tmp_path / "undisturbed", **options)
     assert undisturbed.epochs == epochs
     often = interrupted(tmp_path / "often", range(1, epochs + 1), checkpoint_seconds=0.0, **options)
     assert_same(often, undisturbed)
+    if method == "spl":
+        assert method_state(often)["is_complete"]
 
 
 @pytest.fixture(scope="module")

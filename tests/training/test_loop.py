@@ -7,7 +7,9 @@ import torch
 import torch.nn.functional as F
 from studies import (
     Net,
+    by_hand,
     dropping,
+    fresh,
     hierarchy,
     metrics,
     same_tensors,
@@ -18,7 +20,7 @@ from studies import (
 from torch import nn
 
 from coarse2fine import Hierarchy, coarse_cross_entropy
-from coarse2fine.data import Batches, Transform, sample, seed_of
+from coarse2fine.data import Batches, Transform, sample
 from coarse2fine.methods.base import Stage
 from coarse2fine.training.loop import Progress
 
@@ -29,32 +31,8 @@ OPTIMISERS = {
 }
 
 
-def fresh(outputs=6, *, stage=0, seed=0, make=Net):
-    torch.manual_seed(seed_of(seed, stage))
-    return make(outputs)
-
-
-def by_hand(model, optimiser, data, loss, *, clusters=None, stage=0, epochs=4, first=0, seed=0):
-    """Train as anyone would, and return the best accuracy, its epoch and its weights."""
-    owner = torch.arange(6) if clusters is None else torch.tensor(clusters)
-    best = (-1.0, 0, {})
-    for epoch in range(epochs):
-        torch.manual_seed(seed_of(seed, stage, epoch, 0))
-        model.train()
-        for batch in Batches(data.train, Transform(), 32).shuffled((seed, stage, epoch)):
-            optimiser.zero_grad()
-            loss(model(batch.inputs), batch.targets, epoch).backward()
-            optimiser.step()
-        model.eval()
-        hits = model(data.val.inputs).argmax(1) == owner[data.val.targets]
-        accuracy = hits.double().mean().item()
-        if epoch >= first and accuracy > best[0]:
-            best = (accuracy, epoch + 1, {k: v.clone() for k, v in model.state_dict().items()})
-    return best
-
-
-def plain_loss(logits, targets, _):
-    return F.cross_entropy(logits, targets)
+def plain_loss(logits, batch, _):
+    return F.cross_entropy(logits, batch.targets)
 
 
 # ------------------------------------------------------------------- the same mathematics
@@ -75,8 +53,8 @@ def test_the_continuous_curriculum_is_a_loop_by_hand_to_the_bit(tmp_path):
     data, model = sample(table_source()), fresh()
     levels = [torch.from_numpy(level.copy()) for level in hierarchy().levels]
 
-    def loss(logits, targets, epoch):
-        return coarse_cross_entropy(logits, targets, levels[min(epoch // 2, 2)])
+    def loss(logits, batch, epoch):
+        return coarse_cross_entropy(logits, batch.targets, levels[min(epoch // 2, 2)])
 
     optimiser = torch.optim.Adam(model.parameters(), 0.02)
     wanted = by_hand(model, optimiser, data, loss, epochs=8, first=4)
@@ -97,7 +75,7 @@ def test_the_staged_curriculum_is_a_loop_by_hand_to_the_bit(tmp_path):
             model,
             torch.optim.Adam(model.parameters(), 0.02),
             data,
-            lambda logits, targets, _, owner=clusters: F.cross_entropy(logits, owner[targets]),
+            lambda logits, batch, _, owner=clusters: F.cross_entropy(logits, owner[batch.targets]),
             clusters=level.tolist(),
             stage=stage,
             epochs=5 if stage == 2 else 3,

@@ -62,7 +62,7 @@ def test_a_model_that_cannot_be_made_again_is_a_run_error(tmp_path):
 def test_a_damaged_config_is_a_run_error(tmp_path, content):
     run = train(tmp_path / "run")
     (run.path / "config.json").write_text(content)
-    with pytest.raises(RunError, match=r"config.json is damaged"):
+    with pytest.raises(RunError, match=r"config.json cannot be used"):
         load_trained(run.path)
 
 

@@ -90,6 +90,7 @@ def test_only_the_writer_writes(tmp_path):
 def test_a_finished_run_holds_what_the_design_says(tmp_path):
     run = train(tmp_path, "continuous")
     assert names(tmp_path) == [
+        ".lock",
         "checkpoint",
         "config.json",
         "hierarchy.json",
@@ -97,7 +98,7 @@ def test_a_finished_run_holds_what_the_design_says(tmp_path):
         "predictions.safetensors",
         "result.json",
     ]
-    assert names(tmp_path / "checkpoint") == ["model.safetensors"]
+    assert names(tmp_path / "checkpoint") == ["method.safetensors", "model.safetensors"]
     stored = json.loads((tmp_path / "config.json").read_text())
     assert stored["format"] == "coarse2fine run"
     assert stored["config"]["learning_rate"] == 0.02
@@ -122,10 +123,18 @@ def test_every_epoch_has_all_its_metrics(tmp_path):
     assert sorted(line["seconds"] for line in lines) == [line["seconds"] for line in lines]
 
 
-@pytest.mark.parametrize("broken", ["model.safetensors", "predictions.safetensors", "result.json"])
+def test_a_method_without_state_leaves_none(tmp_path):
+    train(tmp_path)
+    assert names(tmp_path / "checkpoint") == ["model.safetensors"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["model.safetensors", "method.safetensors", "predictions.safetensors", "result.json"],
+)
 def test_the_result_comes_last_and_a_run_without_it_is_taken_up(broken, tmp_path, monkeypatch):
     """Whatever cannot be written, the run is not done and its checkpoint is there."""
-    whole = train(tmp_path / "whole")
+    whole = train(tmp_path / "whole", "dp-l")
 
     def failing(write):
         def write_unless_broken(path, content):
@@ -138,10 +147,10 @@ def test_the_result_comes_last_and_a_run_without_it_is_taken_up(broken, tmp_path
     for name in ("save_tensors", "write_json"):
         monkeypatch.setattr(module, name, failing(getattr(module, name)))
     with pytest.raises(InterruptionError):
-        train(tmp_path / "run")
+        train(tmp_path / "run", "dp-l")
     monkeypatch.undo()
     assert not Run(tmp_path / "run").is_done
-    again = train(tmp_path / "run", watcher=Interrupting(1))  # no epoch is trained again
+    again = train(tmp_path / "run", "dp-l", watcher=Interrupting(1))  # no epoch is trained again
     assert (again.accuracy, again.best_epoch) == (whole.accuracy, whole.best_epoch)
 
 

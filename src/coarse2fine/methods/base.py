@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ..data.batches import Batch
 from ..hierarchy import Hierarchy
+
+Need = Literal["hierarchy", "length", "class_vectors"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,12 @@ class Plan:
         num_classes: K.
         epochs: The most epochs for training on the target classes.
         patience: See `Stage`.
-        hierarchy: The levels. Defaults to None: for methods that need none.
-        curriculum_epochs: T. Defaults to None: for methods that need none.
+        hierarchy: The levels. Defaults to None, as all that follows: for methods that need
+            none.
+        curriculum_epochs: T.
         stage_epochs: The most epochs for each coarse stage. Defaults to None: `epochs`.
+        num_samples: How many samples there are to train on. Defaults to 0.
+        class_vectors: The final layer's weight in the trained baseline, one row a class.
     """
 
     num_classes: int
@@ -49,31 +58,71 @@ class Plan:
     hierarchy: Hierarchy | None = None
     curriculum_epochs: int | None = None
     stage_epochs: int | None = None
+    num_samples: int = 0
+    class_vectors: NDArray[Any] | None = None
+
+    @property
+    def single_stage(self) -> tuple[Stage, ...]:
+        """One stage on the target classes that takes all epochs."""
+        return (Stage(self.num_classes, self.epochs, self.patience),)
 
 
 class Method(nn.Module, ABC):
     """A way to train: its stages, its loss, and what changes from epoch to epoch.
 
-    It is made from a `Plan`. The module's buffers are its state: they move with it and are
-    saved with a run. A method that is a function of the epoch alone, as the curriculum is,
-    needs none.
+    It is made from a `Plan`, and from settings of its own, numbers, as keyword arguments
+    with defaults. The module's buffers are its state: they move with it and are saved with a run.
+    A method that is a function of the epoch alone, as the curriculum is, needs none. Each of
+    several processes has the method whole, and all must end a batch with the same state.
 
     Attributes:
+        needs: What its plan must have beside numbers: ``"hierarchy"``, ``"length"`` (T),
+            ``"class_vectors"``.
+        least: The least value of those of its settings that have one.
         stages: In the order in which they are trained; the last is on the target classes.
         level: The level of the hierarchy in force, None where there is none.
         clusters: Class → output at that level, None where each class is its own.
     """
 
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    least: ClassVar[Mapping[str, float]] = {}
     stages: tuple[Stage, ...]
     level: int | None = None
     clusters: Tensor | None = None
 
-    def begin_epoch(self, stage: int, epoch: int) -> None:
-        """Bring the method to an epoch of a stage, both counted from 0."""
+    def begin_epoch(self, stage: int, epoch: int, sample_losses: Callable[[], Tensor]) -> None:
+        """Bring the method to an epoch.
+
+        Args:
+            stage: Counted from 0.
+            epoch: Of the stage, counted from 0.
+            sample_losses: Returns the cross-entropy of each training sample now, by the
+                model in evaluation mode and without augmentation. It costs a pass over the
+                data, and all processes must call it alike.
+        """
 
     @abstractmethod
-    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return the mean loss of a batch, given its target classes."""
+    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Return the mean loss of a batch, or of this process's part of one."""
+
+    def end_batch(self, total: Callable[[Tensor], Tensor]) -> None:
+        """Learn from a batch, after the model has.
+
+        Args:
+            total: Returns the sum of a tensor over all processes, which must call it alike.
+        """
+
+    def decide(self, logits: Tensor) -> dict[str, Tensor]:
+        """Return the predicted classes at the finest level, by each rule of inference.
+
+        The first is the one that counts.
+        """
+        return by_argmax(logits)
+
+
+def by_argmax(logits: Tensor) -> dict[str, Tensor]:
+    """Return the most probable outputs, as most methods predict."""
+    return {"argmax": logits.argmax(1)}
 
 
 def needed_hierarchy(plan: Plan) -> Hierarchy:

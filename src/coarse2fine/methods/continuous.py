@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor
 
 from ..curriculum import Curriculum
+from ..data.batches import Batch
 from ..loss import CoarseToFineLoss
 from .base import Method, Plan, Stage, needed_hierarchy, stacked_levels
 
@@ -16,6 +19,7 @@ class Continuous(Method):
     early stopping counts from its first.
     """
 
+    needs = frozenset({"hierarchy", "length"})
     levels: Tensor
 
     def __init__(self, plan: Plan) -> None:
@@ -34,13 +38,13 @@ class Continuous(Method):
             )
         self.stages = (Stage(plan.num_classes, plan.epochs, plan.patience, finest[0]),)
 
-    def begin_epoch(self, stage: int, epoch: int) -> None:  # noqa: ARG002
+    def begin_epoch(self, stage: int, epoch: int, sample_losses: Callable[[], Tensor]) -> None:  # noqa: ARG002
         """Set the level of the epoch."""
         self._curriculum.step(epoch)
         self.level = self._curriculum.level
         self.clusters = None if self._curriculum.is_finest else self.levels[self.level]
 
-    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean loss at the level in force."""
-        loss: Tensor = self.criterion(logits, targets)
+        loss: Tensor = self.criterion(logits, batch.targets)
         return loss

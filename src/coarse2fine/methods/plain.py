@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
-from .base import Method, Plan, Stage
+from ..data.batches import Batch
+from .base import Method, Plan
 
 
 class Plain(Method):
@@ -13,8 +14,8 @@ class Plain(Method):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
-        self.stages = (Stage(plan.num_classes, plan.epochs, plan.patience),)
+        self.stages = plan.single_stage
 
-    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross-entropy."""
-        return F.cross_entropy(logits, targets)
+        return F.cross_entropy(logits, batch.targets)

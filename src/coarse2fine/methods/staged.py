@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..data.batches import Batch
 from .base import Method, Plan, Stage, needed_hierarchy, stacked_levels
 
 
@@ -17,6 +20,7 @@ class Staged(Method):
     release does.
     """
 
+    needs = frozenset({"hierarchy"})
     levels: Tensor
 
     def __init__(self, plan: Plan) -> None:
@@ -28,11 +32,13 @@ class Staged(Method):
         stages = [Stage(clusters, cap, plan.patience) for clusters in coarse]
         self.stages = (*stages, Stage(classes, plan.epochs, plan.patience))
 
-    def begin_epoch(self, stage: int, epoch: int) -> None:  # noqa: ARG002
+    def begin_epoch(self, stage: int, epoch: int, sample_losses: Callable[[], Tensor]) -> None:  # noqa: ARG002
         """Set the level of the stage."""
         self.level = stage
         self.clusters = None if stage == len(self.stages) - 1 else self.levels[stage]
 
-    def forward(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross-entropy on the level's clusters."""
-        return F.cross_entropy(logits, targets if self.clusters is None else self.clusters[targets])
+        return F.cross_entropy(
+            logits, batch.targets if self.clusters is None else self.clusters[batch.targets]
+        )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from operator import attrgetter
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from .._imports import imported
 
 if TYPE_CHECKING:
     from torch import nn
@@ -55,7 +52,7 @@ def build_model(
     """
     known = _known(num_classes, tuple(input_shape), kind)
     if isinstance(name, str):
-        return _made(name, _found(name, kind), known)
+        return _made(name, imported(_location(name, kind), "model"), known)
     return _made(getattr(name, "__qualname__", type(name).__name__), name, known)
 
 
@@ -78,16 +75,10 @@ def default_model(kind: Kind) -> str:
 # ---------------------------------------------------------------------- finding a callable
 
 
-def _found(name: str, kind: Kind) -> Any:
-    """Return what makes the model of a name, imported from the current directory if need be."""
-    if ":" not in name:
-        return _imported(_location(name, kind))
-    with _current_directory_importable():
-        return _imported(name)
-
-
 def _location(name: str, kind: Kind) -> str:
-    """Return where one of `MODELS` is made, if it suits the kind of data."""
+    """Return where a model is made, if it suits the kind of data."""
+    if ":" in name:
+        return name
     if name not in MODELS:
         raise ValueError(
             f"model {name!r} is unknown. Must be one of {', '.join(MODELS)}, or one of your own "
@@ -101,35 +92,6 @@ def _location(name: str, kind: Kind) -> str:
             f"Must be {' or '.join([*suitable, f'one of your own as {_OWN}'])}."
         )
     return location
-
-
-def _imported(location: str) -> Any:
-    """Return what `package.module:callable` names."""
-    module_name, _, attribute = location.partition(":")
-    if not module_name or module_name.startswith(".") or not attribute or ":" in attribute:
-        raise ValueError(f"model {location!r} must have the form {_OWN}.")
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ValueError(f"model {location!r} cannot be imported: {error}.") from error
-    try:
-        return attrgetter(attribute)(module)
-    except AttributeError as error:
-        raise ValueError(
-            f"model {location!r} cannot be found: {module_name} has no {attribute}."
-        ) from error
-
-
-@contextmanager
-def _current_directory_importable() -> Iterator[None]:
-    """Look for modules in the current directory first, as `python -m` does."""
-    directory = str(Path.cwd())
-    importlib.invalidate_caches()
-    sys.path.insert(0, directory)
-    try:
-        yield
-    finally:
-        sys.path.remove(directory)
 
 
 # ---------------------------------------------------------------------- calling it

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..clustering import Linkage
 from ..distances import Metric
-from ..methods import METHODS
+from ..methods import PLAIN, find_method
+from ..methods.making import settings_of
 
 if TYPE_CHECKING:
+    from ..methods.base import Need
     from .recipes import Recipe
 
 Rule = Literal["reach-90", "best-epoch", "search"]
@@ -36,7 +38,10 @@ class Config:
         text: The column of the text, in a table. Defaults to None: found by its name.
         model: A name, or ``package.module:callable``. Defaults to None: by the kind of data.
         head: The name of the model's final layer. Defaults to None: found by itself.
-        methods: What is compared with the baseline: ``"continuous"``, ``"staged"``.
+        methods: What is compared with the baseline, see `coarse2fine.methods.METHODS`; or
+            one's own as ``package.module:Class``. Defaults to ``("continuous",)``.
+        method_settings: What methods take beside, such as ``{"nbdt.weight": 10}``. Defaults
+            to None.
         baseline: Whether to train the baseline too, even where it is not needed. Defaults
             to True.
         metric: How far apart classes are, see `Hierarchy.from_classifier`. Defaults to
@@ -67,6 +72,8 @@ class Config:
         accelerator: As Lightning Fabric names it. Defaults to ``"auto"``.
         devices: How many, or ``"auto"``. Defaults to ``"auto"``.
         strategy: As Lightning Fabric names it. Defaults to ``"auto"``.
+        track_test: Whether to note the test accuracy after every epoch too; nothing depends
+            on it. Defaults to None: no.
         workers: How many processes read images that do not fit in memory. Defaults to 0.
         seeds: One run of everything for each. Defaults to ``(0,)``.
     """
@@ -81,6 +88,7 @@ class Config:
     model: str | None = None
     head: str | None = None
     methods: tuple[str, ...] = ("continuous",)
+    method_settings: dict[str, float] | None = None
     baseline: bool = True
     metric: str = "embedding"
     linkage: str = "single"
@@ -105,6 +113,7 @@ class Config:
     accelerator: str = "auto"
     devices: int | str = "auto"
     strategy: str = "auto"
+    track_test: bool | None = None
     workers: int = 0
     seeds: tuple[int, ...] = (0,)
 
@@ -113,6 +122,8 @@ class Config:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _as_tuple(value))
+        if self.method_settings == {}:
+            object.__setattr__(self, "method_settings", None)
         _check(self)
 
     def with_recipe(self, recipe: Recipe) -> Config:
@@ -120,6 +131,10 @@ class Config:
         given = dataclasses.asdict(recipe)
         filled = {name: value for name, value in given.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **filled)
+
+    def is_needed(self, need: Need) -> bool:
+        """Whether any of the methods needs it, see `Method.needs`."""
+        return any(need in find_method(method).needs for method in self.methods)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -137,6 +152,29 @@ class Config:
         set_values = {name: value for name, value in self.to_dict().items() if value is not None}
         width = max(map(len, set_values))
         return "\n".join(f"{name:<{width}}  {_shown(value)}" for name, value in set_values.items())
+
+
+CURRICULUM_SETTINGS = (
+    "metric",
+    "linkage",
+    "hierarchy",
+    "hierarchy_model",
+    "max_levels",
+    "curriculum_epochs",
+    "stage_epochs",
+    "method_settings",
+)
+
+
+def without_say(method: str) -> tuple[str, ...]:
+    """Return the settings that a training by a method does not depend on.
+
+    Examples:
+        >>> without_say("continuous")
+        ('methods', 'baseline')
+    """
+    whole = ("methods", "baseline")
+    return (*whole, *CURRICULUM_SETTINGS) if method == PLAIN else whole
 
 
 OPTIMISERS = ("adam", "adamw", "sgd")
@@ -183,7 +221,13 @@ def _check_names(config: Config) -> None:
     _check_choice("metric", config.metric, get_args(Metric))
     _check_choice("linkage", config.linkage, get_args(Linkage))
     for method in config.methods:
-        _check_choice("method", method, tuple(METHODS))
+        find_method(method)
+    if not isinstance(config.method_settings, dict | None):
+        raise TypeError(f"method_settings must be a dict. Got {config.method_settings!r}.")
+    for name, value in (config.method_settings or {}).items():
+        settings_of(name.rpartition(".")[0], {name: value})
+    if not isinstance(config.track_test, bool | None):
+        raise TypeError(f"track_test must be True or False. Got {config.track_test!r}.")
     if config.optimiser is not None:
         _check_choice("optimiser", config.optimiser, OPTIMISERS)
     length = config.curriculum_epochs
@@ -210,9 +254,12 @@ def _check_baseline(config: Config) -> None:
         raise ValueError("give hierarchy or hierarchy_model, not both.")
     if config.baseline:
         return
-    if config.hierarchy is None and config.hierarchy_model is None:
+    if config.is_needed("class_vectors"):
+        raise ValueError("one of the methods needs a baseline, whose final layer it looks at.")
+    is_given = config.hierarchy is not None or config.hierarchy_model is not None
+    if not is_given and config.is_needed("hierarchy"):
         raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
-    if "continuous" in config.methods and isinstance(config.curriculum_epochs, str):
+    if config.is_needed("length") and isinstance(config.curriculum_epochs, str):
         raise ValueError(
             f"without a baseline, curriculum_epochs must be a number, as the rule "
             f"{config.curriculum_epochs!r} looks at the baseline."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from ..data import Batches
 from ..functional import coarse_log_softmax
+from ..methods.base import by_argmax
 
 
 @dataclass(frozen=True)
@@ -22,18 +24,30 @@ class Scores:
         loss: The mean cross-entropy on the model's outputs.
         accuracy: On the target classes; None where the outputs are coarser than those.
         level_accuracy: At the level in force.
-        predictions: The most probable output for each sample.
+        by_rule: The predicted output for each sample, by each rule of inference.
     """
 
     loss: float
     accuracy: float | None
     level_accuracy: float
-    predictions: Tensor
+    by_rule: dict[str, Tensor]
+
+    @property
+    def predictions(self) -> Tensor:
+        """By the rule that counts."""
+        return next(iter(self.by_rule.values()), torch.zeros(0, dtype=torch.int64))
+
+
+Decide = Callable[[Tensor], dict[str, Tensor]]
 
 
 @torch.no_grad()
 def evaluate(
-    fabric: Fabric, model: nn.Module, batches: Batches, clusters: Tensor | None = None
+    fabric: Fabric,
+    model: nn.Module,
+    batches: Batches,
+    clusters: Tensor | None = None,
+    decide: Decide = by_argmax,
 ) -> Scores:
     """Return how good a model is on a split, each process doing its part.
 
@@ -44,17 +58,26 @@ def evaluate(
         clusters: Class → cluster at the level in force. Where the model has one output a
             class, a cluster is as probable as its classes together; where it has one a
             cluster, the targets are coarsened. Defaults to None: the classes themselves.
+        decide: Turns logits into predictions by each rule of inference, the one that counts
+            first. Defaults to the most probable output.
     """
     model.eval()
     count = len(batches.split)
-    sums = torch.zeros(3, dtype=torch.float64, device=fabric.device)  # loss, hits, level hits
-    predictions = torch.zeros(count, dtype=torch.int64, device=fabric.device)
+    precise = torch.float32 if fabric.device.type == "mps" else torch.float64  # it has no more
+    sums = torch.zeros(3, dtype=precise, device=fabric.device)  # loss, hits, level hits
+    predictions: dict[str, Tensor] = {}
     is_coarse = False
     for batch in batches.in_order():
         logits, targets = model(batch.inputs).float(), batch.targets
+        decided = decide(logits)
+        if not predictions:
+            nothing = torch.zeros(count, dtype=torch.int64, device=fabric.device)
+            predictions = {rule: nothing.clone() for rule in decided}
         if not batch.share:  # nothing to do, but all processes call the model equally often
             continue
-        found = logits.argmax(1)
+        for rule, classes in decided.items():
+            predictions[rule][batch.rows.to(fabric.device)] = classes
+        found = next(iter(decided.values()))
         groups, group_found = targets, found
         if clusters is not None:
             groups = clusters[targets]
@@ -64,10 +87,22 @@ def evaluate(
         loss = F.cross_entropy(logits, groups if is_coarse else targets, reduction="sum")
         hits, level_hits = found == targets, group_found == groups
         sums += torch.stack([loss, hits.sum(), level_hits.sum()])
-        predictions[batch.rows.to(fabric.device)] = found
     mean_loss, accuracy, level_accuracy = (sum_over(fabric, sums) / max(count, 1)).tolist()
-    predictions = sum_over(fabric, predictions).cpu()
-    return Scores(mean_loss, None if is_coarse else accuracy, level_accuracy, predictions)
+    gathered = {rule: sum_over(fabric, found).cpu() for rule, found in predictions.items()}
+    return Scores(mean_loss, None if is_coarse else accuracy, level_accuracy, gathered)
+
+
+@torch.no_grad()
+def sample_losses(fabric: Fabric, model: nn.Module, batches: Batches) -> Tensor:
+    """Return the cross-entropy of each sample of a split, gathered from all processes."""
+    model.eval()
+    losses = torch.zeros(len(batches.split), device=fabric.device)
+    for batch in batches.in_order():
+        logits = model(batch.inputs).float()
+        if batch.share:
+            rows = batch.rows.to(fabric.device)
+            losses[rows] = F.cross_entropy(logits, batch.targets, reduction="none")
+    return sum_over(fabric, losses)
 
 
 def sum_over(fabric: Fabric, tensor: Tensor) -> Tensor:

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..data import Batches, Data, Split, Transform, input_shape
 from ..errors import RunError
 from ..heads import find_head
 from ..hierarchy import Hierarchy
-from ..methods import METHODS
 from ..methods.base import Method, Plan
-from ..methods.plain import Plain
+from ..methods.making import make_method
 from ..models import build_model
 from .checkpoint import Tensors
-from .config import Config
-from .evaluation import evaluate
+from .config import Config, without_say
+from .evaluation import Scores, evaluate
 from .loop import Trainer
 from .progress import Watcher
 from .result import RunResult
-from .run import HIERARCHY, Run, provenance
+from .run import HIERARCHY, Run, locked, provenance
 from .transforms import transform_for
 
 Factory = str | Callable[..., nn.Module]
@@ -39,15 +39,16 @@ class Job:
     Args:
         path: The run directory.
         name: What the result calls it.
-        method: ``"plain"`` or one of `METHODS`.
+        method: See `find_method`.
         seed: Of everything random.
         data: The samples.
         config: Every setting filled in.
         model: A name, or what makes a model.
         hierarchy: Defaults to None: for methods that need none.
         length: T. Defaults to None: for methods that need none.
-        makes_hierarchy: Whether one is made from the final layer afterwards. Defaults to
-            False.
+        class_vectors: The final layer's weight in the trained baseline. Defaults to None:
+            for methods that need none.
+        reads_head: Whether the final layer is read afterwards. Defaults to False.
     """
 
     path: Path
@@ -59,7 +60,8 @@ class Job:
     model: Factory
     hierarchy: Hierarchy | None = None
     length: int | None = None
-    makes_hierarchy: bool = False
+    class_vectors: NDArray[Any] | None = None
+    reads_head: bool = False
 
     def train(self, fabric: Fabric, watcher: Watcher, checkpoint_seconds: float) -> RunResult:
         """Train, go on where training was, or read what is done."""
@@ -71,14 +73,15 @@ class Job:
         )
         method = self._method()
         transform = transform_for(self.data, self.config)
-        run.begin(self._content(transform))
+        run.begin(self._content(transform), but=without_say(self.method))
         self._check_hierarchy()
         if not run.is_done:
             if self.hierarchy is not None and run.is_writer:
                 self.hierarchy.save(run.path / HIERARCHY)
             allowed = sum(stage.epochs for stage in method.stages)
             watcher.begin(run.path, self.name, self.seed, allowed)
-            self._train(fabric, run, method, transform)
+            with locked(run.path) if run.is_writer else nullcontext():
+                self._train(fabric, run, method, transform)
         fabric.barrier()
         result = RunResult.load(run.path)
         run.tidy()
@@ -97,19 +100,16 @@ class Job:
     def _method(self) -> Method:
         config = self.config
         plan = Plan(
-            len(self.data.class_names),
-            config.epochs or 1,
-            config.patience or 0,
-            self.hierarchy,
-            self.length,
-            config.stage_epochs,
+            num_classes=len(self.data.class_names),
+            epochs=config.epochs or 1,
+            patience=config.patience or 0,
+            hierarchy=self.hierarchy,
+            curriculum_epochs=self.length,
+            stage_epochs=config.stage_epochs,
+            num_samples=len(self.data.train),
+            class_vectors=self.class_vectors,
         )
-        if self.method == "plain":
-            return Plain(plan)
-        module, kind = METHODS[self.method]
-        home = importlib.import_module(f"..methods.{module}", __package__)
-        made: Method = getattr(home, kind)(plan)
-        return made
+        return make_method(self.method, plan, config.method_settings)
 
     def _content(self, transform: Transform) -> dict[str, Any]:
         """Return what the run is set by, and what is needed to use its model."""
@@ -139,14 +139,15 @@ class Job:
             if len(split)
         }
         two = data.train.take(range(min(2, len(data.train))))
-        head = self._check_model(self._batches(two, transform, fabric))
+        head = self._check_model(method, self._batches(two, transform, fabric))
         trainer = Trainer(
             fabric, self.config, self.seed, self._make_model, head, method,
             batches["train"], batches.get("val"), run,
+            batches["test"] if self.config.track_test else None,
         )  # fmt: skip
         model = fabric.setup_module(trainer.fit())
         scores = {
-            part: evaluate(fabric, model, batches[part])
+            part: evaluate(fabric, model, batches[part], decide=method.decide)
             for part in ("val", "test")
             if part in batches
         }
@@ -155,6 +156,9 @@ class Job:
         predictions: Tensors = {}
         for part, found in scores.items():
             predictions[f"{part}.predictions"] = found.predictions
+            if len(found.by_rule) > 1:
+                for rule, classes in found.by_rule.items():
+                    predictions[f"{part}.predictions.{rule}"] = classes
             predictions[f"{part}.targets"] = parts[part].targets
         progress, stage = trainer.progress, method.stages[-1]
         has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * stage.epochs
@@ -167,11 +171,12 @@ class Job:
             epochs=progress.total,
             seconds=progress.seconds,
             levelled_off=has_levelled or "val" not in scores,
-            curriculum_epochs=self.length if self.method == "continuous" else None,
+            curriculum_epochs=self.length if "length" in method.needs else None,
             num_clusters=self.hierarchy.num_clusters if self.hierarchy else (),
             path=run.path,
+            by_rule=_accuracies(scores["test"], data.test.targets),
         )
-        run.finish(trainer.best, predictions, result.to_dict())
+        run.finish(trainer.best, method.state_dict(), predictions, result.to_dict())
 
     def _make_model(self, outputs: int) -> nn.Module:
         return build_model(self.model, outputs, input_shape(self.data.train), self.data.kind)
@@ -189,7 +194,7 @@ class Job:
             augments_files=bool(self.config.augment),
         )
 
-    def _check_model(self, batches: Batches) -> str:
+    def _check_model(self, method: Method, batches: Batches) -> str:
         """Return the name of the model's final layer, after a look at what it gives."""
         classes = len(self.data.class_names)
         samples = next(batches.in_order()).inputs
@@ -208,5 +213,14 @@ class Job:
                 f"the model must give a tensor of {classes} logits, one a class, for each sample. "
                 f"Got {got} for {len(samples)} samples."
             )
-        needs_head = self.method == "staged" or self.makes_hierarchy
+        needs_head = len(method.stages) > 1 or self.reads_head
         return find_head(model, self.config.head)[0] if needs_head else ""
+
+
+def _accuracies(scores: Scores, targets: Tensor) -> dict[str, float]:
+    """Return the accuracy by each rule of inference, where there are several."""
+    if len(scores.by_rule) < 2:
+        return {}
+    return {
+        rule: float((found == targets).double().mean()) for rule, found in scores.by_rule.items()
+    }

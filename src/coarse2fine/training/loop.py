@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -28,7 +28,7 @@ from ..data import Batches, seed_of
 from ..methods.base import Method, Stage
 from .checkpoint import Checkpoint, Tensors
 from .config import Config
-from .evaluation import Scores, evaluate, sum_over
+from .evaluation import Scores, evaluate, sample_losses, sum_over
 from .optimisers import flat_state, learning_rate, make_optimiser, nested_state
 from .run import Run
 
@@ -85,6 +85,8 @@ class Trainer:
         train: Training batches.
         val: Validation batches, or None: then the last epoch is the best.
         run: The run directory.
+        test: Test batches, to note how good the model is on them after every epoch; nothing
+            depends on it. Defaults to None.
     """
 
     def __init__(
@@ -98,10 +100,11 @@ class Trainer:
         train: Batches,
         val: Batches | None,
         run: Run,
+        test: Batches | None = None,
     ) -> None:
         self.fabric, self.config, self.seed, self.run = fabric, config, seed, run
         self.make_model, self.head, self.method = make_model, head, method.to(fabric.device)
-        self.train, self.val = train, val
+        self.train, self.val, self.test = train, val, test
         self.progress = Progress()
         self.best: Tensors = {}
         self.model: Any = None
@@ -164,7 +167,7 @@ class Trainer:
         """Train and validate for one epoch, and note it down."""
         progress, stage = self.progress, self.method.stages[self.progress.stage]
         started = time.perf_counter()
-        self.method.begin_epoch(progress.stage, progress.epoch)
+        self.method.begin_epoch(progress.stage, progress.epoch, self._sample_losses)
         rate = learning_rate(self.config, progress.epoch, stage.epochs)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -175,7 +178,7 @@ class Trainer:
                 f"the learning rate, or clip the gradients. The last checkpoint is still good."
             )
         trained = time.perf_counter() - started
-        scores = self._validate()
+        scores, test_scores = self._scores(self.val), self._scores(self.test)
         progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
         self._keep_best(stage, scores)
         progress.seconds += time.perf_counter() - started
@@ -188,6 +191,7 @@ class Trainer:
                 "val_loss": scores and scores.loss,
                 "level_accuracy": scores and scores.level_accuracy,
                 "accuracy": scores and scores.accuracy,
+                **({"test_accuracy": test_scores.accuracy} if test_scores else {}),
                 "learning_rate": rate,
                 "images_per_second": len(self.train.split) / trained,
                 "seconds": progress.seconds,
@@ -212,18 +216,26 @@ class Trainer:
             for number, part in enumerate(parts, 1):
                 waits = number < len(parts) and fabric.world_size > 1
                 with fabric.no_backward_sync(self.model) if waits else nullcontext():
-                    loss = self.method(self.model(part.inputs), part.targets) * part.share
+                    loss = self.method(self.model(part.inputs), part) * part.share
                     fabric.backward(loss)
                 total += loss.detach() * part.total
             if self.config.clip is not None:
                 fabric.clip_gradients(self.model, self.optimiser, max_norm=self.config.clip)
             self.optimiser.step()
+            self.method.end_batch(self._total)
         return float(sum_over(fabric, total)) / fabric.world_size / len(self.train.split)
 
-    def _validate(self) -> Scores | None:
-        if self.val is None:
+    def _sample_losses(self) -> Tensor:
+        return sample_losses(self.fabric, self.model, self.train)
+
+    def _total(self, tensor: Tensor) -> Tensor:
+        return sum_over(self.fabric, tensor)
+
+    def _scores(self, batches: Batches | None) -> Scores | None:
+        if batches is None:
             return None
-        return evaluate(self.fabric, self.model, self.val, self.method.clusters)
+        method = self.method
+        return evaluate(self.fabric, self.model, batches, method.clusters, method.decide)
 
     def _keep_best(self, stage: Stage, scores: Scores | None) -> None:
         """Keep the weights where they are the best so far, or nothing can tell."""

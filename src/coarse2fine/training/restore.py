@@ -98,7 +98,7 @@ def load_trained(path: Path) -> Trained:
         transform = Transform(**{name: _frozen(value) for name, value in data["transform"].items()})
         others = (tuple(data["columns"]), shape, transform, data["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path / CONFIG} is damaged: {error}.") from None
+        raise RunError(f"{path / CONFIG} cannot be used: {str(error).rstrip('.')}.") from None
     weights = load_tensors(path / CHECKPOINT / MODEL)
     try:
         name, _, known = str(config.model).partition("#")
@@ -134,7 +134,8 @@ def find_run(path: Path, method: str | None = None, seed: int | None = None) -> 
     runs = {run.parent.name: run.parent for run in sorted(folder.glob(f"*/{CONFIG}"))}
     if not runs:
         raise RunError(f"{folder} holds no run yet.")
-    first = next((name for name in runs if name != BASELINE and "-" not in name), min(runs))
+    compared = [name for name in runs if name != BASELINE and not name.startswith("hierarchy-")]
+    first = compared[0] if compared else min(runs)
     return _chosen("method", first if method is None else method, runs, folder)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ class RunResult:
     """What came out of one training.
 
     Args:
-        method: ``"baseline"``, ``"continuous"`` or ``"staged"``.
+        method: ``"baseline"``, or the name of a method.
         seed: Of everything random.
         accuracy: On the test samples and target classes, at the best epoch.
         val_accuracy: On the validation samples at that epoch; None where there are none.
@@ -38,6 +38,8 @@ class RunResult:
         curriculum_epochs: T; None for methods without one.
         num_clusters: Of each level, coarsest first; empty without a hierarchy.
         path: The run directory.
+        by_rule: The accuracy by each of the method's rules of inference, where it has
+            several. Defaults to none.
     """
 
     method: str
@@ -51,6 +53,7 @@ class RunResult:
     curriculum_epochs: int | None
     num_clusters: tuple[int, ...]
     path: Path
+    by_rule: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, without the path, which may change."""

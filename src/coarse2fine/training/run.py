@@ -39,7 +39,12 @@ CONFIG, METRICS, HIERARCHY, RESULT = (
     "hierarchy.json",
     "result.json",
 )
-CHECKPOINT, MODEL, PREDICTIONS = "checkpoint", "model.safetensors", "predictions.safetensors"
+CHECKPOINT, MODEL, METHOD, PREDICTIONS = (
+    "checkpoint",
+    "model.safetensors",
+    "method.safetensors",
+    "predictions.safetensors",
+)
 Metrics = dict[str, Any]
 
 
@@ -102,10 +107,17 @@ class Run:
         save_checkpoint(self.path / CHECKPOINT, checkpoint)
         self._last_save = time.monotonic()
 
-    def finish(self, model: Tensors, predictions: Tensors, result: dict[str, Any]) -> None:
+    def finish(
+        self, model: Tensors, method: Tensors, predictions: Tensors, result: dict[str, Any]
+    ) -> None:
         """Store what came out, the result last."""
-        folder = self.path / CHECKPOINT
-        for path, tensors in ((folder / MODEL, model), (self.path / PREDICTIONS, predictions)):
+        files = {
+            self.path / CHECKPOINT / MODEL: model,
+            self.path / PREDICTIONS: predictions,
+        }
+        if method:
+            files[self.path / CHECKPOINT / METHOD] = method
+        for path, tensors in files.items():
             unfinished = path.with_name(f".{path.name}")
             save_tensors(unfinished, tensors)
             unfinished.replace(path)
@@ -127,11 +139,16 @@ class Run:
         """Return the metrics of each epoch so far."""
         return [json.loads(line) for line in read_lines(self.path / METRICS)]
 
-    def begin(self, content: dict[str, Any]) -> None:
-        """Store what the run is set by, or check that it is the same as before."""
+    def begin(self, content: dict[str, Any], but: tuple[str, ...] = ()) -> None:
+        """Store what the run is set by, or check that it is the same as before.
+
+        Args:
+            content: The settings and what else must be the same.
+            but: Names of settings that may differ, as they have no say. Defaults to none.
+        """
         path = self.path / CONFIG
         if path.is_file():
-            check_same(path, content, but=("workers",))
+            check_same(path, content, but=("workers", *but))
         elif self.is_writer:
             write_json(path, content)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from lightning_fabric import Fabric
+from numpy.typing import NDArray
+from torch import nn
 
+from .. import heads
 from ..curriculum import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
 from ..data import Data, Source, input_shape, sample
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ..methods import PLAIN, find_method
 from ..models import build_model
 from .checkpoint import load_tensors
 from .config import CANDIDATES, Config
@@ -64,45 +69,89 @@ class SeedRuns:
     Args:
         study: What all seeds share.
         seed: Of everything random.
+        search: The folder of the search for T. Defaults to ``"search"``.
 
     Attributes:
         remarks: What to bear in mind about the results.
     """
 
-    def __init__(self, study: Study, seed: int) -> None:
-        self.study, self.config, self.seed = study, study.config, seed
+    def __init__(self, study: Study, seed: int, search: str = "search") -> None:
+        self.study, self.config, self.seed, self.search = study, study.config, seed, search
         self.path = study.path / f"seed-{seed}"
         self.remarks: list[str] = []
 
     def train(self) -> list[RunResult]:
         """Train the baseline and every method, or read what is done, and return the results."""
-        config = self.config
-        length: int | None = None
-        data = self.study.data(self.seed, config.val_share or 0.0)
-        self._check_validation(data)
-        if config.curriculum_epochs == "search":
-            length = self._search(data)
-            data = self.study.data(self.seed, 0.0)
-        baseline = self._run(BASELINE, "plain", data) if config.baseline else None
-        hierarchy = self._hierarchy(baseline, data)
-        length = length or self._length(baseline)
-        others = [self._run(name, name, data, hierarchy, length) for name in config.methods]
+        baseline = self.baseline
+        others = [self.train_method(name) for name in self.config.methods]
         return [baseline, *others] if baseline else others
+
+    def train_method(self, method: str, name: str | None = None) -> RunResult:
+        """Train by a method, after what it needs, and return the result.
+
+        Args:
+            method: See `find_method`.
+            name: What the result calls it. Defaults to None: as the method.
+        """
+        needs = find_method(method).needs
+        needed: dict[str, Any] = {}
+        if "length" in needs:
+            needed["length"] = self.length
+        if "hierarchy" in needs:
+            needed["hierarchy"] = self.hierarchy
+        if "class_vectors" in needs:
+            needed["class_vectors"] = self.class_vectors
+        return self._run(name or run_name(method), method, self.data, **needed)
+
+    @cached_property
+    def data(self) -> Data:
+        """The samples to train, validate and test on."""
+        data = self.study.data(self.seed, self.config.val_share or 0.0)
+        self._check_validation(data)
+        # The search for T has its validation samples; the trainings it is for have none.
+        is_searched = self.config.curriculum_epochs == "search"
+        return self.study.data(self.seed, 0.0) if is_searched else data
+
+    @cached_property
+    def baseline(self) -> RunResult | None:
+        """Plain training; None where it is not wanted."""
+        return self._run(BASELINE, PLAIN, self.data) if self.config.baseline else None
 
     def _check_validation(self, data: Data) -> None:
         """Refuse at once what needs validation samples, where there are none."""
         config, rule = self.config, self.config.curriculum_epochs
-        if isinstance(rule, str) and "continuous" in config.methods and not len(data.val):
+        if isinstance(rule, str) and config.is_needed("length") and not len(data.val):
             raise ValueError(
                 f"the rule {rule!r} for curriculum_epochs needs a baseline with validation "
                 f"samples; give a number instead."
             )
         has_none = not len(data.val) or (rule == "search" and self.study.source.val is None)
-        is_made = self.study.hierarchy is None and bool(config.methods)
+        is_made = self.study.hierarchy is None and config.is_needed("hierarchy")
         if is_made and config.metric in CONFUSION_METRICS and has_none:
             raise ValueError(f"the metric {config.metric!r} needs validation samples.")
 
     # -------------------------------------------------------- what the curriculum is set by
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy:
+        """The levels that methods train on."""
+        return self._hierarchy(self.baseline, self.data)
+
+    @cached_property
+    def class_vectors(self) -> NDArray[Any]:
+        """The final layer's weight in the trained baseline, one row a class."""
+        if self.baseline is None:
+            raise ValueError("this method needs a baseline.")
+        trained = trained_model(self.baseline, self.study.model, self.data)
+        return heads.class_vectors(trained, self.config.head).detach().numpy()
+
+    @cached_property
+    def length(self) -> int:
+        """T, by the settings' rule."""
+        rule = self.config.curriculum_epochs
+        if isinstance(rule, int):
+            return rule
+        return self._search() if rule == "search" else self._length(rule)
 
     def _hierarchy(self, baseline: RunResult | None, data: Data, place: str = "") -> Hierarchy:
         """Return the hierarchy: the given one, or that of a trained model."""
@@ -117,7 +166,7 @@ class SeedRuns:
                 val_share=config.val_share,
             ).with_recipe(recipe_for(config.hierarchy_model))
             name = f"{place}hierarchy-{config.hierarchy_model.replace(':', '.')}"
-            trained = self._run(name, "plain", data, config=smaller)
+            trained = self._run(name, PLAIN, data, config=smaller)
             hierarchy = hierarchy_of(trained, smaller, str(smaller.model), data)
         elif baseline is not None:
             hierarchy = hierarchy_of(baseline, config, self.study.model, data)
@@ -125,33 +174,31 @@ class SeedRuns:
             raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
         return hierarchy if config.max_levels is None else hierarchy.max_levels(config.max_levels)
 
-    def _length(self, baseline: RunResult | None) -> int | None:
-        """Return T by the settings' rule; None where no method needs it."""
-        config = self.config
-        if isinstance(config.curriculum_epochs, int) or "continuous" not in config.methods:
-            return config.curriculum_epochs if isinstance(config.curriculum_epochs, int) else None
-        if baseline is None:
-            raise ValueError(f"the rule {config.curriculum_epochs!r} needs a baseline.")
-        accuracies = [line["accuracy"] for line in Run(baseline.path, is_writer=False).metrics()]
+    def _length(self, rule: str) -> int:
+        """Return T by a rule that looks at the baseline."""
+        if self.baseline is None:
+            raise ValueError(f"the rule {rule!r} needs a baseline.")
+        lines = Run(self.baseline.path, is_writer=False).metrics()
         rules = {"reach-90": epochs_to_reach, "best-epoch": share_of_best_epoch}
-        length = rules[config.curriculum_epochs](accuracies)
-        capped = capped_length(length, config.epochs or 1)
+        length = rules[rule]([line["accuracy"] for line in lines])
+        capped = capped_length(length, self.config.epochs or 1)
         if capped < length:
             self.remarks.append(
                 f"seed {self.seed}: by its rule the curriculum would take {length} of "
-                f"{config.epochs} epochs; it is cut to {capped}."
+                f"{self.config.epochs} epochs; it is cut to {capped}."
             )
         return capped
 
-    def _search(self, data: Data) -> int:
+    def _search(self) -> int:
         """Return the best of the paper's candidates for T, by validation accuracy."""
-        baseline = self._run("search/baseline", "plain", data)
-        hierarchy = self._hierarchy(baseline, data, "search/")
         candidates = [length for length in CANDIDATES if length < (self.config.epochs or 1)]
         if not candidates:
             raise ValueError(f"to search for T, epochs must be more than {CANDIDATES[0]}.")
+        data = self.study.data(self.seed, self.config.val_share or 0.0)
+        baseline = self._run(f"{self.search}/baseline", PLAIN, data)
+        hierarchy = self._hierarchy(baseline, data, f"{self.search}/")
         tried = [
-            self._run(f"search/T-{length:02d}", "continuous", data, hierarchy, length)
+            self._run(f"{self.search}/T-{length:02d}", "continuous", data, hierarchy, length)
             for length in candidates
         ]
         return best_candidate(candidates, [run.val_accuracy or 0.0 for run in tried])
@@ -165,12 +212,16 @@ class SeedRuns:
         data: Data,
         hierarchy: Hierarchy | None = None,
         length: int | None = None,
+        class_vectors: NDArray[Any] | None = None,
         config: Config | None = None,
     ) -> RunResult:
         """Train, go on training, or read what is done."""
         study, config = self.study, config or self.config
         model = study.model if config is self.config else str(config.model)
-        is_source = method == "plain" and self.study.hierarchy is None
+        # A baseline by itself may be asked for its hierarchy later.
+        is_asked = config.is_needed("hierarchy") or not config.methods
+        is_made = self.study.hierarchy is None and config.metric not in CONFUSION_METRICS
+        is_read = (is_asked and is_made) or config.is_needed("class_vectors")
         job = Job(
             path=self.path / name,
             name=name,
@@ -181,7 +232,8 @@ class SeedRuns:
             model=model,
             hierarchy=hierarchy,
             length=length,
-            makes_hierarchy=is_source and config.metric not in CONFUSION_METRICS,
+            class_vectors=class_vectors,
+            reads_head=method == PLAIN and is_read,
         )
         result = job.train(study.fabric, study.watcher, study.checkpoint_seconds)
         if not result.levelled_off:
@@ -199,7 +251,22 @@ def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> 
     if config.metric in CONFUSION_METRICS:
         pairs, classes = run.predictions("val"), len(data.class_names)
         return Hierarchy.from_confusion(pairs, config.metric, num_classes=classes, **options)
+    options |= {"head": config.head, "seed": run.seed}
+    return Hierarchy.from_classifier(trained_model(run, model, data), config.metric, **options)
+
+
+def trained_model(run: RunResult, model: Factory, data: Data) -> nn.Module:
+    """Return the model of a finished training."""
     trained = build_model(model, len(data.class_names), input_shape(data.train), data.kind)
     trained.load_state_dict(load_tensors(run.path / CHECKPOINT / MODEL))
-    options |= {"head": config.head, "seed": run.seed}
-    return Hierarchy.from_classifier(trained, config.metric, **options)
+    return trained
+
+
+def run_name(method: str) -> str:
+    """Return what a method's run directory is called.
+
+    Examples:
+        >>> run_name("staged"), run_name("my_methods:Mine")
+        ('staged', 'my_methods.Mine')
+    """
+    return method.replace(":", ".")

@@ -1,0 +1,50 @@
+"""Objects named as ``package.module:name``, so that a setting can be one of the user's own."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+
+def imported(location: str, what: str) -> Any:
+    """Return what ``package.module:name`` names, which may lie in the current directory.
+
+    Args:
+        location: Where it is.
+        what: What it is, for error messages.
+
+    Examples:
+        >>> imported("math:pi", "number")
+        3.141592653589793
+    """
+    module_name, _, attribute = location.partition(":")
+    if not module_name or module_name.startswith(".") or not attribute or ":" in attribute:
+        raise ValueError(f"{what} {location!r} must have the form package.module:callable.")
+    try:
+        with _current_directory_importable():
+            module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ValueError(f"{what} {location!r} cannot be imported: {error}.") from error
+    try:
+        return attrgetter(attribute)(module)
+    except AttributeError as error:
+        raise ValueError(
+            f"{what} {location!r} cannot be found: {module_name} has no {attribute}."
+        ) from error
+
+
+@contextmanager
+def _current_directory_importable() -> Iterator[None]:
+    """Look for modules in the current directory first, as `python -m` does."""
+    directory = str(Path.cwd())
+    importlib.invalidate_caches()
+    sys.path.insert(0, directory)
+    try:
+        yield
+    finally:
+        sys.path.remove(directory)

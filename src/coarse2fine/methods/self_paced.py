@@ -1,0 +1,68 @@
+"""Self-paced learning: easy samples first, by the model's own losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..data.batches import Batch
+from .base import Method, Plan
+
+
+class SelfPaced(Method):
+    """Cross-entropy on the samples whose loss is below a threshold, which grows.
+
+    The first epochs are on all samples. Then half of them count, those of the smallest loss;
+    each epoch raises the threshold, 1/K in the source's terms, until all count.
+
+    Args:
+        plan: What every method is given.
+        warm_epochs: How many epochs there are on all samples at first. Defaults to 1.
+        growth: What the threshold is multiplied by each epoch. Defaults to 1.3.
+    """
+
+    least: ClassVar[Mapping[str, float]] = {"warm_epochs": 1, "growth": 1.01}
+    threshold: Tensor
+    is_complete: Tensor
+
+    def __init__(self, plan: Plan, *, warm_epochs: int = 1, growth: float = 1.3) -> None:
+        super().__init__()
+        self.stages = plan.single_stage
+        self.warm_epochs = warm_epochs
+        self.growth = growth
+        self.register_buffer("threshold", torch.zeros(()))
+        self.register_buffer("is_complete", torch.zeros((), dtype=torch.bool))
+        self.counts: Tensor | None = None  # sample → whether it counts; None for all
+
+    def begin_epoch(self, stage: int, epoch: int, sample_losses: Callable[[], Tensor]) -> None:  # noqa: ARG002
+        """Choose the samples that count."""
+        self.counts = None
+        if epoch < self.warm_epochs or self.is_complete:
+            return
+        losses = sample_losses()
+        grown = self.threshold * self.growth if self.threshold else median(losses)
+        self.threshold.copy_(grown)
+        counts = losses < self.threshold
+        self.is_complete.copy_(counts.all() | (self.threshold == 0))  # 0 would not grow
+        self.counts = None if self.is_complete else counts
+
+    def forward(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Return the mean over the batch, in which samples that do not count are zeros."""
+        if self.counts is None:
+            return F.cross_entropy(logits, batch.targets)
+        losses = F.cross_entropy(logits, batch.targets, reduction="none")
+        return (losses * self.counts[batch.rows.to(losses.device)]).mean()
+
+
+def median(losses: Tensor) -> Tensor:
+    """Return the loss below which half of all lie.
+
+    Examples:
+        >>> median(torch.tensor([4.0, 1.0, 3.0, 2.0])).item()
+        3.0
+    """
+    return losses.sort().values[len(losses) // 2]
