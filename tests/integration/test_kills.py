@@ -23,28 +23,54 @@ def resume_to_the_end(out):
     return killing.outcome(out)
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("place", killing.PLACES)
-def test_a_kill_around_any_change_loses_nothing(place, after, tmp_path, undisturbed):
-    # A comparison begins four stages: the baseline's, the continuous one, the two staged ones.
-    calls = (1, 2, 2, 1) if place == "stage" else (1, 5, 14, 22)
-    kills = 0
+def kill_and_resume(out, place, calls, *, after):
+    """Kill at each of the calls in turn, counted anew every time, and go on to the end."""
     for call in calls:
-        process = killing.start(tmp_path, place, call, after)
-        process.join(120)
-        assert process.exitcode in (0, -9)
-        kills += process.exitcode == -9
-    assert kills >= 2
-    assert resume_to_the_end(tmp_path) == undisturbed
-
-
-def test_a_kill_at_every_beginning_of_a_stage_loses_nothing(tmp_path, undisturbed):
-    for call, after in ((1, True), (2, True), (3, True), (4, True), (4, False)):
-        out = tmp_path / f"{call}-{after}"
-        process = killing.start(out, "stage", call, after)
+        process = killing.start(out, place, call, after)
         process.join(120)
         assert process.exitcode == -9
-        assert resume_to_the_end(out) == undisturbed
+    return resume_to_the_end(out)
+
+
+# A comparison has 27 epochs with one checkpoint each, 50 small files, 129 of tensors; the
+# kills lie far enough apart to fall into different methods.
+CALLS = {"sync": (1, 50, 80, 100), "replace": (1, 9, 16, 20), "tensors": (1, 25, 40, 50)}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("place", [place for place in killing.PLACES if place != "stage"])
+def test_a_kill_around_any_change_loses_nothing(place, after, tmp_path, undisturbed):
+    calls = CALLS.get(place, (1, 5, 9, 11))
+    assert kill_and_resume(tmp_path, place, calls, after=after) == undisturbed
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_kill_at_every_beginning_of_a_stage_loses_nothing(after, tmp_path, undisturbed):
+    """Two of the staged method, one of the others; a resumed process begins its own again.
+
+    After the second stage's beginning, that is both: the first, which is over, comes first.
+    """
+    calls = (1, 2, 2, 2, 3, 2, 2, 2, 2)
+    assert kill_and_resume(tmp_path, "stage", calls, after=after) == undisturbed
+
+
+def test_a_kill_before_the_last_epoch_of_every_method_loses_nothing(tmp_path, undisturbed):
+    """Each is in its third epoch, so that what it has learned or chosen so far matters."""
+    calls = (3, *[4] * len(killing.METHODS), 4)
+    assert kill_and_resume(tmp_path, "epoch", calls, after=False) == undisturbed
+
+
+def test_what_methods_have_learned_is_part_of_what_is_compared(undisturbed):
+    state = {
+        name.split("/")[1]: tensors
+        for name, tensors in undisturbed.items()
+        if name.endswith("method.safetensors")
+    }
+    assert state.keys() == {"continuous", "spl", "dp-l", "dp-li", "nbdt"}
+    values = state["dp-li"]["instances.values"]
+    assert len(set(values)) > 0.9 * len(values)
+    assert state["spl"]["threshold"] > 0
+    assert not state["spl"]["is_complete"]
 
 
 def epochs_logged(out):
@@ -57,7 +83,7 @@ def test_kills_at_random_moments_lose_nothing(seed, tmp_path, undisturbed):
     out, kills = tmp_path / "0", 0
     for attempt in range(40):
         process = killing.start(out)
-        wanted = epochs_logged(out) + moments.randint(1, 3)
+        wanted = epochs_logged(out) + moments.randint(1, 6)
         while process.is_alive() and epochs_logged(out) < wanted:
             time.sleep(0.001)
         time.sleep(moments.uniform(0, 0.01))

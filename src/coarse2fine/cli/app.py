@@ -13,7 +13,7 @@ import typer
 
 from .. import __version__
 from ..errors import MissingExtraError, RunError
-from . import demo, evaluate, export, hierarchy, train
+from . import demo, evaluate, export, hierarchy, paper, train
 from .process import is_first, is_stdout_broken, say
 
 # What is wrong with what was asked for, rather than with the program.
@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich would double the time to start
     context_settings=_CONTEXT,
 )
-for module in (demo, train, hierarchy, evaluate, export):
+for module in (demo, train, hierarchy, evaluate, export, paper):
     app.command(
         module.__name__.rpartition(".")[2],
         epilog="\b\n" + "\n  ".join(("Examples:", *module.EXAMPLES)),

@@ -20,10 +20,11 @@ EXAMPLES = (
     "c2f train cifar100 --data ~/data --train-size 10000 --method continuous --method staged",
     "c2f train intents.csv --text sentence --target intent --out runs/intents",
 )
-_MEANINGS: dict[str, Callable[[str], Any]] = {
+_MEANINGS: dict[str, Callable[[Any], Any]] = {
     "curriculum_epochs": values.number_or_word,
     "devices": values.number_or_word,
     "milestones": values.shares,
+    "method_settings": values.method_settings,
     "seeds": values.seeds,
     "train_size": values.size,
 }
@@ -40,7 +41,16 @@ def command(
     methods: Annotated[
         list[str] | None,
         typer.Option(
-            "--method", metavar="NAME", help="continuous (the default) or staged; may be repeated."
+            "--method",
+            metavar="NAME",
+            help="continuous (the default), staged, spl, dp-l, dp-li, multitask, nbdt, or "
+            "package.module:Class; may be repeated.",
+        ),
+    ] = None,
+    method_settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=X", help="What a method takes: nbdt.weight=10; repeatable."
         ),
     ] = None,
     metric: Annotated[str | None, options.METRIC] = None,
@@ -129,6 +139,10 @@ def command(
     accelerator: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, …")] = None,
     devices: Annotated[str | None, typer.Option(metavar="N|auto", help="How many.")] = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help="ddp, fsdp, …")] = None,
+    track_test: Annotated[
+        bool | None,
+        typer.Option("--track-test", help="Note the test accuracy after every epoch too."),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(metavar="N", help="Processes that read images which do not fit in memory."),

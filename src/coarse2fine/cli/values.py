@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def seeds(text: str) -> tuple[int, ...]:
     """Return the seeds of ``--seeds``.
@@ -63,3 +65,22 @@ def number_or_word(text: str) -> int | str:
         (20, 'reach-90')
     """
     return int(text) if text.isdecimal() else text
+
+
+def method_settings(texts: Sequence[str]) -> dict[str, float]:
+    """Return the methods' settings of ``--set``.
+
+    Examples:
+        >>> method_settings(["nbdt.weight=10", "spl.growth=1.5"])
+        {'nbdt.weight': 10, 'spl.growth': 1.5}
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            found[name] = int(value) if value.isdecimal() else float(value)
+        except ValueError:
+            raise ValueError(
+                f"--set must have the form METHOD.NAME=NUMBER, as nbdt.weight=10. Got {text!r}."
+            ) from None
+    return found

@@ -1,0 +1,123 @@
+"""`c2f paper`: the paper's tables and figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options, values
+from .process import say, show
+
+if TYPE_CHECKING:
+    from ..experiments.content import Content
+    from ..experiments.reproduce import Reproduction
+    from ..experiments.tasks import Task
+
+OUT = Path("runs/paper")
+
+EXAMPLES = (
+    "c2f paper shapes-metrics --scale small --seeds 3",
+    "c2f paper real-size --data ~/data --only 'cifar100-cnn-*' --only continuous",
+    "c2f paper methods --data ~/data --executor tcp://10.0.0.1:8786",
+    "c2f paper methods --from docs/results --scale small",
+)
+NAMES = (
+    "shapes-size, shapes-metrics, real-size, methods, staged, sensitivity, curves, confusion, "
+    "hierarchy or imagenet; or package.module:NAME."
+)
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=NAMES)],
+    scale: Annotated[
+        str, typer.Option(metavar="NAME", help="full, as in the paper; or a smaller one.")
+    ] = "full",
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="N|LIST", help="How many, from 0 (default: 5); or which, as 0,1,2."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A setting or a method; * for anything; repeatable."),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(metavar="N", help="The most epochs, instead of as declared.")
+    ] = None,
+    folder: options.Folder = None,
+    executor: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="processes, processes:N, or a Dask cluster's address."),
+    ] = "processes",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where everything is kept. Default: runs/paper."),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Only draw again what this folder holds."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be trained.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write the results as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """Reproduce a table or figure of the paper.
+
+    All its trainings are carried out, those already done aside; then the table is shown, and
+    stored with the figure and all results. Stopped or killed, the same command goes on where
+    it was.
+    """
+    from ..experiments import reproduce
+
+    if source is not None:
+        _show(reproduce.redraw(name, scale, source, out), out or source, as_json=as_json)
+        return
+    wanted = reproduce.Reproduction(
+        name,
+        scale=scale,
+        seeds=values.seeds(seeds) if seeds else None,
+        only=only or (),
+        epochs=epochs,
+        folder=folder,
+        out=out or OUT,
+    )
+    say(f"{wanted.experiment.title}; scale {scale}: {wanted.about}.")
+    if dry_run:
+        for task in wanted.tasks:
+            show(f"{task}: {'done' if task.is_done else 'to do'}")
+        return
+    errors = _run(wanted, executor)
+    _show(wanted.store(), wanted.out, as_json=as_json)
+    reproduce.check_errors(errors, len(wanted.tasks))
+
+
+def _run(wanted: Reproduction, executor: str) -> dict[Task, BaseException]:
+    """Carry out all trainings for a person to watch."""
+    from ..experiments.progress import Board
+
+    board = Board()
+    try:
+        return wanted.run(executor, board)
+    except KeyboardInterrupt:
+        done = sum(task.is_done for task in wanted.tasks)
+        raise KeyboardInterrupt(
+            f"stopped with {done} of {len(wanted.tasks)} runs done; the same command goes on"
+        ) from None
+    finally:
+        board.close()
+
+
+def _show(content: Content, folder: Path, *, as_json: bool) -> None:
+    from ..experiments.tables import table
+
+    if as_json:
+        show(json.dumps(content))
+        return
+    scale = content["scale"]
+    show(f"{content['title']}; scale {scale['name']}: {scale['about']}")
+    show(f"{table(content)}\n\n{folder} holds it all.")

@@ -1,0 +1,51 @@
+"""The paper's tables and figures as declarations, and what runs them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._imports import imported
+
+if TYPE_CHECKING:
+    from .declaration import Experiment
+
+# What there is, imported when used.
+EXPERIMENTS = {
+    "shapes-size": "coarse2fine.experiments.shapes:SIZE",
+    "shapes-metrics": "coarse2fine.experiments.shapes:METRICS",
+    "real-size": "coarse2fine.experiments.real:SIZE",
+    "methods": "coarse2fine.experiments.real:METHODS",
+    "staged": "coarse2fine.experiments.real:STAGED",
+    "sensitivity": "coarse2fine.experiments.inspection:SENSITIVITY",
+    "curves": "coarse2fine.experiments.inspection:CURVES",
+    "confusion": "coarse2fine.experiments.inspection:CONFUSION",
+    "hierarchy": "coarse2fine.experiments.inspection:HIERARCHY",
+    "imagenet": "coarse2fine.experiments.real:IMAGENET",
+}
+
+
+def find_experiment(name: str) -> Experiment:
+    """Return a declared experiment.
+
+    Args:
+        name: One of `EXPERIMENTS`, or one of your own as ``package.module:NAME``.
+
+    Examples:
+        >>> find_experiment("shapes-metrics").title
+        'The five distances on Shapes'
+    """
+    from .declaration import Experiment
+
+    location = EXPERIMENTS.get(name, name)
+    if ":" not in location:
+        raise ValueError(
+            f"there is no experiment {name!r}. Must be one of {', '.join(EXPERIMENTS)}, or one "
+            f"of your own as package.module:NAME."
+        )
+    found = imported(location, "experiment")
+    if not isinstance(found, Experiment):
+        raise TypeError(
+            f"experiment {name!r} must be a coarse2fine.experiments.declaration.Experiment. Got "
+            f"a {type(found).__name__}."
+        )
+    return found

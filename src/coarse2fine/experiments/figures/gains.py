@@ -1,0 +1,54 @@
+"""The gain of each method, with its 95% interval, and the paper's beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...training.result import RunResult
+from ..content import gains
+from ..statistics import paired
+from .style import COLOURS, add_legend, new_panels
+
+
+def needed(runs: Sequence[RunResult]) -> dict[str, Any]:  # noqa: ARG001
+    """Return nothing: the results are enough."""
+    return {}
+
+
+def draw(content: dict[str, Any]) -> Any:
+    """Return a panel for each setting, with a point for each method that has runs."""
+    rows = [row for row in content["settings"] if _compared(row)]
+    most = max((len(_compared(row)) for row in rows), default=0)
+    figure, panels = new_panels(len(rows), 5.0, 1.2 + 0.4 * most)
+    for row, axes in zip(rows, panels, strict=True):
+        _draw_row(axes, row)
+    add_legend(figure, panels)
+    return figure
+
+
+def _compared(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the variants that can be compared with the baseline."""
+    return [variant for variant in row["variants"] if gains(row, variant["name"])]
+
+
+def _draw_row(axes: Any, row: dict[str, Any]) -> None:
+    variants = _compared(row)
+    axes.axvline(0, color="grey", linewidth=0.8)
+    for place, variant in enumerate(variants):
+        found = paired(gains(row, variant["name"]))
+        bounds = [[found.mean - found.low], [found.high - found.mean]]
+        axes.errorbar(
+            found.mean, place, xerr=bounds, fmt="o", color=COLOURS[0], capsize=3,
+            label="here, 95% interval",
+        )  # fmt: skip
+        if variant["name"] in row["paper"]:
+            mean, error = row["paper"][variant["name"]]
+            axes.errorbar(
+                mean, place + 0.25, xerr=error, fmt="d", color=COLOURS[1], capsize=3,
+                label="paper, standard error",
+            )  # fmt: skip
+    axes.set_yticks(range(len(variants)), [variant["label"] for variant in variants])
+    axes.set_ylim(len(variants) - 0.4, -0.6)
+    axes.set_xlabel("gain in test accuracy, percentage points")
+    axes.set_title(row["label"], fontsize="medium")

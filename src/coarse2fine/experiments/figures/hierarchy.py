@@ -1,0 +1,211 @@
+"""The hierarchies: a column for each level, the coarsest to the left."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from ...errors import require
+from ...training.result import RunResult
+from .nesting import edges, nested_order
+from .style import COLOURS, GREY, labels_and_colours, new_figure, new_panels
+
+LETTERS = 8  # in points; all else is in inches
+LINE, PADDING, GAP, HEADER, MARGIN = 0.155, 0.06, 0.04, 0.5, 0.15
+BASE = 0.72  # how far down in a line its letters stand
+HINTING = 1.04  # letters fitted to pixels are wider than their outlines
+WIDTH, LEAST_NAMES, MOST_LABEL = 9.5, 5.0, 1.6
+
+
+def needed(runs: Sequence[RunResult]) -> dict[str, Any]:
+    """Return the hierarchy of each method's first seed."""
+    first: dict[str, RunResult] = {}
+    for run in runs:
+        if run.num_clusters:
+            first.setdefault(run.method, run)
+    found = {name: {"seed": r.seed, **r.hierarchy().to_dict()} for name, r in first.items()}
+    return {"hierarchies": found}
+
+
+def draw(content: dict[str, Any]) -> Any:
+    """Return a panel for each setting and variant, one below the other."""
+    trees = [tree for row in content["settings"] for tree in _trees(row)]
+    if not trees:
+        return new_panels(0)[0]
+    width = max(tree.width for tree in trees) + 2 * MARGIN
+    height = sum(tree.height + 2 * MARGIN for tree in trees)
+    figure, top = new_figure(width, height), height
+    # Placed by hand, so that an inch of the panel is an inch and every line has its room.
+    figure.set_layout_engine("none")
+    for tree in trees:
+        top -= tree.height + MARGIN
+        place = (MARGIN / width, top / height, tree.width / width, tree.height / height)
+        tree.draw(figure.add_axes(place))
+        top -= MARGIN
+    return figure
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The clusters of a level, from top to bottom.
+
+    Args:
+        heading: Above it.
+        edges: Where the clusters begin and end in the nested order.
+        labels: Of the clusters.
+    """
+
+    heading: str
+    edges: list[int]
+    labels: list[str]
+
+    @property
+    def width(self) -> float:
+        """Of the boxes, and the space to the next."""
+        return max(map(_inches, (self.heading, *self.labels))) + 2 * PADDING + GAP
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """A panel, in inches from its top left corner.
+
+    Args:
+        title: Above it.
+        columns: Of the levels above the classes; the last has the names beside it.
+        names: Of the classes, in the nested order.
+    """
+
+    title: str
+    columns: list[_Column]
+    names: list[str]
+
+    @cached_property
+    def left(self) -> list[float]:
+        """Where the columns begin, that of the names last."""
+        return [0.0, *accumulate(column.width for column in self.columns)]
+
+    @property
+    def width(self) -> float:
+        """Of all columns."""
+        return max(WIDTH, self.left[-1] + LEAST_NAMES)
+
+    @cached_property
+    def texts(self) -> list[list[str]]:
+        """The lines of names beside each cluster of the last column."""
+        room = self.width - self.left[-1] - 2 * PADDING
+        return [wrapped(self.names[a:b], room) for a, b in pairwise(self.columns[-1].edges)]
+
+    @cached_property
+    def tops(self) -> dict[int, float]:
+        """Where the classes begin that begin a cluster of the last column."""
+        heights = [len(text) * LINE + 2 * PADDING + GAP for text in self.texts]
+        tops = accumulate(heights, initial=HEADER)
+        return dict(zip(self.columns[-1].edges, tops, strict=True))
+
+    @property
+    def height(self) -> float:
+        """Of all lines."""
+        return max(self.tops.values())
+
+    def draw(self, axes: Any) -> None:
+        """Draw the panel into axes of its size."""
+        axes.set(xlim=(0, self.width), ylim=(self.height, 0))
+        axes.set_axis_off()
+        axes.text(0, 0, self.title, fontsize=LETTERS + 2, va="top", parse_math=False)
+        bounds = [*pairwise(self.left), (self.left[-1], self.width + GAP)]
+        names = _Column(f"{len(self.names)} classes", self.columns[-1].edges, [])
+        labels = [[[label] for label in column.labels] for column in self.columns]
+        for column, lines, (left, right) in zip(
+            [*self.columns, names], [*labels, self.texts], bounds, strict=True
+        ):
+            _write(axes, left + PADDING, HEADER - LINE / 2 - GAP, [column.heading], GREY)
+            self._draw_boxes(axes, column.edges, lines, left, right - left - GAP)
+
+    def _draw_boxes(
+        self, axes: Any, ends: list[int], lines: list[list[str]], left: float, width: float
+    ) -> None:
+        rectangle = require("matplotlib.patches", "report").Rectangle
+        tops, coarsest = self.tops, self.columns[0].edges
+        for (start, end), text in zip(pairwise(ends), lines, strict=True):
+            group = int(np.searchsorted(coarsest, start, side="right")) - 1
+            colour, top = COLOURS[group % len(COLOURS)], tops[start]
+            box = rectangle((left, top), width, tops[end] - GAP - top, color=colour, linewidth=0)
+            box.set_alpha(0.18)
+            axes.add_patch(box)
+            _write(axes, left + PADDING, (top + tops[end] - GAP) / 2, text, "black")
+
+
+def _trees(row: dict[str, Any]) -> Iterator[_Tree]:
+    labels = labels_and_colours([row])
+    for name, found in row.get("hierarchies", {}).items():
+        title = f"{row['label']}: {labels[name][0]}, seed {found['seed']}"
+        count = found["num_classes"]
+        names = found["class_names"] or list(map(str, range(count)))
+        order = nested_order(found["levels"], count)
+        yield _Tree(title, list(_columns(found, order)), [names[index] for index in order])
+
+
+def _columns(found: dict[str, Any], order: Any) -> Iterator[_Column]:
+    """Return a column for each level above the classes, or a single box where there is none."""
+    levels = found["levels"] or [[0] * len(order)]
+    titles = found["cluster_names"] or [None] * len(levels)
+    for level, groups in zip(levels, titles, strict=True):
+        ends = edges(level, order)
+        heading = _counted(len(ends) - 1, "cluster")
+        labels = [
+            cut(groups[level[order[start]]], MOST_LABEL) if groups else "" for start in ends[:-1]
+        ]
+        sizes = [_counted(end - start, "class") for start, end in pairwise(ends)]
+        yield _Column(heading, ends, [a or b for a, b in zip(labels, sizes, strict=True)])
+
+
+def _counted(count: int, what: str) -> str:
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
+    return f"{count} {what if count == 1 else plural}"
+
+
+def wrapped(names: Iterable[str], width: float) -> list[str]:
+    """Return names with commas between them, in lines that are not wider than so many inches.
+
+    A name that is too long for a line is cut.
+    """
+    lines: list[str] = []
+    for name in (cut(name, width - _inches(",")) for name in names):
+        longer = f"{lines[-1]}, {name}" if lines else name
+        if lines and _inches(f"{longer},") > width:
+            lines[-1] += ","
+            lines.append(name)
+        else:
+            lines[-1:] = [longer]
+    return lines
+
+
+def cut(text: str, width: float) -> str:
+    """Return a text in one line, shortened to so many inches if it is wider."""
+    text = " ".join(text.split())
+    if _inches(text) <= width:
+        return text
+    fitting = bisect_right(range(len(text)), width, key=lambda end: _inches(f"{text[:end]}…"))
+    return f"{text[: fitting - 1].rstrip()}…"
+
+
+def _inches(text: str) -> float:
+    """Return how wide a text is."""
+    font = require("matplotlib.font_manager", "report").FontProperties(size=LETTERS)
+    measure = require("matplotlib.textpath", "report").text_to_path
+    width: float = measure.get_text_width_height_descent(text, font, ismath=False)[0]
+    return HINTING * width / 72
+
+
+def _write(axes: Any, x: float, middle: float, lines: list[str], colour: str) -> None:
+    """Write lines around a height, line by line, since matplotlib's own spacing varies."""
+    first = middle - (len(lines) / 2 - BASE) * LINE
+    for number, line in enumerate(lines):
+        y = first + number * LINE
+        axes.text(x, y, line, fontsize=LETTERS, va="baseline", color=colour, parse_math=False)

@@ -1,0 +1,176 @@
+"""An experiment from its name to its results, table and figure."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import RunError, require
+from ..training.result import RunResult
+from ..training.run import versions
+from . import find_experiment
+from .content import (
+    FORMAT,
+    VERSION,
+    Content,
+    collect,
+    file_of,
+    read_content,
+    store_content,
+)
+from .declaration import FULL, chosen
+from .executors import check_executor
+from .figures import find_figure
+from .figures.style import save
+from .runner import Observer, Runner
+from .tables import markdown, table
+from .tasks import Task, expand
+
+FIGURE_FORMATS = ("svg", "png")
+
+
+class Reproduction:
+    """An experiment at a scale, to be carried out in a directory.
+
+    What is done is kept there and shared with other experiments.
+
+    Args:
+        name: See `find_experiment`.
+        scale: Which of its scales. Defaults to ``"full"``.
+        seeds: Defaults to None: as declared, from 0.
+        only: Keys of settings and names of variants, see `chosen`. Defaults to none: all.
+        epochs: The most epochs, instead of what is declared. Defaults to None.
+        folder: Where named data sets lie. Defaults to None: the environment's.
+        out: The directory. Defaults to ``"runs/paper"``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        scale: str = FULL,
+        seeds: Sequence[int] | None = None,
+        only: Sequence[str] = (),
+        epochs: int | None = None,
+        folder: str | Path | None = None,
+        out: str | Path = "runs/paper",
+    ) -> None:
+        self.name, self.scale = name, scale
+        self.experiment = find_experiment(name)
+        self.about = self.experiment.scale(scale).about
+        if epochs is not None:
+            self.about += f"; at most {epochs} epochs"
+        self.settings = chosen(self.experiment.scale(scale), tuple(only), epochs)
+        self.seeds = tuple(range(self.experiment.seeds)) if seeds is None else tuple(seeds)
+        self.out = Path(out).resolve()  # workers may have another current directory
+        self.folder = None if folder is None else Path(folder).resolve()
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what cannot be done, rather now than after hours."""
+        for setting in self.settings:
+            for variant in (None, *setting.variants):
+                setting.config(variant, self.seeds)
+        if self.experiment.figure:
+            require("matplotlib", "report")
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All its trainings."""
+        return expand(self.settings, self.seeds, self.out, self.folder)
+
+    @property
+    def path(self) -> Path:
+        """The file of its results."""
+        return file_of(self.name, self.scale, self.out)
+
+    def run(
+        self, executor: str = "processes", observer: Observer | None = None
+    ) -> dict[Task, BaseException]:
+        """Carry out what is not done, store the results, and return what could not be done.
+
+        Args:
+            executor: See `workers`. Defaults to ``"processes"``.
+            observer: Told how it goes. Defaults to None.
+        """
+        check_executor(executor)
+        for task in self.tasks:
+            if task.is_done:
+                RunResult.load(task.path)  # a damaged one is better known before than after
+        try:
+            return Runner(executor, observer).run(self.tasks)
+        finally:
+            self.store()
+
+    def store(self) -> Content:
+        """Store the results of all that is done, with the table and the figure."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "experiment": self.name,
+            "title": self.experiment.title,
+            "figure": self.experiment.figure,
+            "scale": {"name": self.scale, "about": self.about},
+            "seeds": list(self.seeds),
+            "command": shlex.join(["c2f", *sys.argv[1:]]),
+            "versions": versions(),
+            "settings": [
+                collect(setting, self.seeds, self.out, self.experiment.figure)
+                for setting in self.settings
+            ],
+        }
+        store_content(self.path, content)
+        draw(content, self.path)
+        return content
+
+
+def redraw(name: str, scale: str, folder: Path, out: Path | None = None) -> Content:
+    """Draw the table and the figure of stored results again, and return the results.
+
+    Args:
+        name: Of the experiment.
+        scale: Of the experiment.
+        folder: Where its results lie.
+        out: Where to draw to. Defaults to None: beside the results.
+    """
+    path = file_of(name, scale, folder)
+    content = read_content(path)
+    try:
+        draw(content, file_of(name, scale, out or folder))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{path} is damaged ({type(error).__name__}: {error}); run the experiment again."
+        ) from error
+    return content
+
+
+def draw(content: Content, path: Path) -> list[Path]:
+    """Write the table as Markdown and the figure, where there is one, beside a file of results.
+
+    Returns:
+        What was written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.with_suffix(".md")
+    scale = content["scale"]
+    heading = f"{content['title']}; scale {scale['name']}: {scale['about']}."
+    text.write_text(f"{heading}\n\n{table(content, markdown)}\n", encoding="utf-8")
+    written = [text]
+    if content["figure"] is None or not any(row["runs"] for row in content["settings"]):
+        return written
+    figure = find_figure(content["figure"]).draw(content)
+    for kind in FIGURE_FORMATS:
+        save(figure, path.with_suffix(f".{kind}"))
+        written.append(path.with_suffix(f".{kind}"))
+    return written
+
+
+def check_errors(errors: dict[Task, BaseException], total: int) -> None:
+    """Raise a `RunError` where trainings failed."""
+    if errors:
+        task, error = next(iter(errors.items()))
+        raise RunError(
+            f"{len(errors)} of {total} runs could not be done; the first is {task}: {error}"
+        ) from error

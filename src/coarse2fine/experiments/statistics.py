@@ -1,0 +1,78 @@
+"""How sure a gain is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Gains over the baseline of the same seed and samples, run by run, in percent.
+
+    Args:
+        mean: Over the runs.
+        error: The standard error; NaN for a single run.
+        low: Where the 95% interval begins, by Student's t distribution; NaN for a single run.
+        high: Where it ends.
+        wins: How many runs gained; one that is equal counts as half.
+        runs: How many there are.
+    """
+
+    mean: float
+    error: float
+    low: float
+    high: float
+    wins: float
+    runs: int
+
+    @property
+    def win_rate(self) -> float:
+        """The share of runs that gained."""
+        return self.wins / self.runs
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval lies on one side of zero."""
+        return self.low > 0 or self.high < 0
+
+
+def paired(gains: Sequence[float]) -> Paired:
+    """Return the statistics of gains.
+
+    Args:
+        gains: In percent, one for each run; at least one.
+
+    Examples:
+        >>> found = paired([1.0, 2.0, 3.0])
+        >>> found.mean, round(found.error, 3), round(found.low, 3), round(found.high, 3)
+        (2.0, 0.577, -0.484, 4.484)
+        >>> found.win_rate, found.is_clear
+        (1.0, False)
+    """
+    from scipy.stats import t
+
+    values = np.asarray(gains, dtype=float)
+    mean = float(values.mean())
+    error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    half = error * float(t.ppf(0.975, len(gains) - 1)) if len(gains) > 1 else math.nan
+    wins = float(np.sum(values > 0) + np.sum(values == 0) / 2)
+    return Paired(mean, error, mean - half, mean + half, wins, len(gains))
+
+
+def falls_short(found: Paired, paper: tuple[float, float | None]) -> float:
+    """Return by how many standard errors a gain is below the paper's; negative if above.
+
+    Args:
+        found: The gain here.
+        paper: The paper's gain, and its standard error.
+
+    Examples:
+        >>> round(falls_short(paired([1.0, 2.0, 3.0]), (4.0, 1.0)), 2)
+        1.73
+    """
+    error = math.hypot(found.error, paper[1] or 0.0)
+    return (paper[0] - found.mean) / error if error else math.nan

@@ -1,0 +1,131 @@
+"""An experiment's table: accuracies, gains, how sure they are, and the paper's figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ..training.result import BASELINE, aligned
+from .content import Content, accuracies, gains, rules
+from .statistics import Paired, falls_short, paired
+
+HEADINGS = ("setting", "method", "runs", "accuracy", "gain", "95% interval", "wins", "paper")
+Format = Callable[[Sequence[Sequence[str]]], str]
+
+
+def table(content: Content, write: Format = aligned) -> str:
+    """Return a table of all settings and methods, and what to bear in mind.
+
+    Args:
+        content: What came out, see `collect`.
+        write: Turns rows of cells into text. Defaults to columns in plain text; `markdown` is
+            the other.
+    """
+    rows = [list(HEADINGS)]
+    for row in content["settings"]:
+        rows += _rows(row)
+    return "\n".join([write(rows), *(f"note: {note}" for note in notes(content))])
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as a Markdown table.
+
+    Examples:
+        >>> print(markdown([["a", "b"], ["1", "2"]]))
+        | a | b |
+        |---|---|
+        | 1 | 2 |
+    """
+    first, *others = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([first, "|" + "---|" * len(rows[0]), *others])
+
+
+def notes(content: Content) -> list[str]:
+    """Return what to bear in mind about the figures."""
+    found = []
+    for row in content["settings"]:
+        found += _missing(row, len(content["seeds"]))
+        short = [run for run in row["runs"] if not run["levelled_off"]]
+        if short:
+            found.append(
+                f"{row['label']}: {len(short)} of {len(row['runs'])} runs have not levelled off, "
+                f"so that differences may be noise."
+            )
+        found += _below_paper(row)
+    return found
+
+
+def _missing(row: Content, seeds: int) -> list[str]:
+    wanted = seeds * (1 + len(row["variants"]))
+    missing = wanted - len(row["runs"])
+    return [f"{row['label']}: {missing} of {wanted} runs are missing."] if missing else []
+
+
+def _below_paper(row: Content) -> list[str]:
+    """Return where a gain is below the paper's by more than chance would have it."""
+    found = []
+    for variant in row["variants"]:
+        name, differences = variant["name"], gains(row, variant["name"])
+        if name in row["paper"] and len(differences) > 1:
+            mean, error = row["paper"][name]
+            distance = falls_short(paired(differences), (mean, error))
+            if distance > 2:
+                found.append(
+                    f"{row['label']}: the gain of {variant['label']} is {distance:.1f} standard "
+                    f"errors below the paper's."
+                )
+    return found
+
+
+def _rows(row: Content) -> list[list[str]]:
+    plain = list(accuracies(row, BASELINE).values())
+    rows = [[row["label"], BASELINE, *_accuracy(plain), "", "", "", _published(row, BASELINE)]]
+    for variant in row["variants"]:
+        name, label = variant["name"], variant["label"]
+        rows.append(["", label, *_compared(row, name), _published(row, name)])
+        rows += [
+            ["", f"{label}, {rule}", *_compared(row, name, rule), ""] for rule in rules(row, name)
+        ]
+    return rows
+
+
+def _compared(row: Content, name: str, rule: str | None = None) -> list[str]:
+    cells = _accuracy(list(accuracies(row, name, rule).values()))
+    differences = gains(row, name, rule)
+    if not differences:
+        return [*cells, "", "", ""]
+    found = paired(differences)
+    return [*cells, shown(found.mean, found.error, "+"), _interval(found), _wins(found)]
+
+
+def _accuracy(values: list[float]) -> list[str]:
+    if not values:
+        return ["0", ""]
+    found = paired(values)
+    return [str(found.runs), shown(found.mean, found.error)]
+
+
+def shown(mean: float, error: float | None, sign: str = "") -> str:
+    """Return a figure with its standard error, where there is one.
+
+    Examples:
+        >>> shown(2.275, 0.29, "+"), shown(21.9467, float("nan"))
+        ('+2.28 ± 0.29', '21.95')
+    """
+    text = f"{mean:{sign}.2f}"
+    return text if error is None or math.isnan(error) else f"{text} ± {error:.2f}"
+
+
+def _interval(found: Paired) -> str:
+    return "" if math.isnan(found.low) else f"{found.low:+.2f} to {found.high:+.2f}"
+
+
+def _wins(found: Paired) -> str:
+    return f"{found.wins:g} of {found.runs}"
+
+
+def _published(row: Content, name: str) -> str:
+    if name not in row["paper"]:
+        return ""
+    mean, error = row["paper"][name]
+    return shown(mean, error, "" if name == BASELINE else "+")

@@ -1,0 +1,158 @@
+"""One training of an experiment, as a worker anywhere carries it out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from ..data import Source
+from ..data.load import load_data
+from ..errors import require
+from ..training.fit import given_hierarchy, launch
+from ..training.progress import Watcher
+from ..training.result import BASELINE, RunResult
+from ..training.run import METRICS, RESULT, read_lines
+from ..training.seed import SeedRuns, Study
+from .declaration import Setting, Variant
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training.
+
+    Args:
+        setting: The row it belongs to.
+        variant: How to train; None for the baseline.
+        seed: Of everything random.
+        store: The directory that holds all runs.
+        folder: Where named data sets lie; None for the environment's.
+        threads: How many threads to compute with; None to leave that to the worker.
+    """
+
+    setting: Setting
+    variant: Variant | None
+    seed: int
+    store: Path
+    folder: Path | None = None
+    threads: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What its result calls it."""
+        return self.variant.name if self.variant else BASELINE
+
+    @cached_property
+    def path(self) -> Path:
+        """Its run directory."""
+        return self.store / self.setting.folder / f"seed-{self.seed}" / self.name
+
+    @property
+    def baseline(self) -> Task:
+        """The training it is compared with; for a baseline, itself."""
+        return replace(self, variant=None)
+
+    @property
+    def shares_trainings(self) -> bool:
+        """Whether further models are trained for it, which other variants may need too."""
+        config = self.setting.config(self.variant, (self.seed,))
+        is_searched = config.curriculum_epochs == "search" and config.is_needed("length")
+        return is_searched or (config.hierarchy_model is not None and config.is_needed("hierarchy"))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has its result."""
+        return (self.path / RESULT).is_file()
+
+    @property
+    def epochs_done(self) -> int:
+        """How many epochs it has trained so far."""
+        return len(read_lines(self.path / METRICS))
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __str__(self) -> str:
+        return f"{self.setting.key}, seed {self.seed}, {self.name}"
+
+
+def expand(
+    settings: tuple[Setting, ...],
+    seeds: tuple[int, ...],
+    store: Path,
+    folder: Path | None = None,
+    threads: int | None = None,
+) -> list[Task]:
+    """Return every training of an experiment, each baseline before what is compared with it.
+
+    Settings that have a training in common have it once.
+    """
+    found: dict[Path, Task] = {}
+    for setting in settings:
+        for seed in seeds:
+            for variant in (None, *setting.variants):
+                task = Task(setting, variant, seed, store, folder, threads)
+                found.setdefault(task.path, task)
+    return list(found.values())
+
+
+# Randomness, the number of threads and the like belong to the process, not to a thread of it.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def carry_out(task: Task) -> RunResult:
+    """Train, go on where training was, or read what is done."""
+    import torch
+
+    with _ONE_AT_A_TIME, _kept(task):
+        if task.threads is not None:
+            torch.set_num_threads(task.threads)
+        runs = SeedRuns(_study(task), task.seed)
+        if task.variant is not None:
+            return runs.train_method(task.variant.trains_by, task.name)
+        baseline = runs.baseline
+        assert baseline is not None  # noqa: S101
+        return baseline
+
+
+@contextmanager
+def _kept(task: Task) -> Iterator[None]:
+    """Wait until no other worker is at a training, and keep them from it.
+
+    Such as one of a cluster which has not noticed that nobody waits for it any more.
+    """
+    filelock = require("filelock", "train")
+    folder = task.path.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as kept:
+        kept.enter_context(filelock.FileLock(folder / f".{task.name}.lock"))
+        if task.shares_trainings:
+            kept.enter_context(filelock.FileLock(folder / ".lock"))
+        yield
+
+
+def _study(task: Task) -> Study:
+    asked = task.setting.asked(task.variant, (task.seed,))
+    config = task.setting.config(task.variant, (task.seed,))
+    source = _source(config.data, task.folder, config.image_size, config.target, config.text)
+    return Study(
+        fabric=launch(config),
+        asked=asked,
+        config=config,
+        source=source,
+        model=str(config.model),
+        hierarchy=given_hierarchy(config.hierarchy, config, source),
+        path=task.path.parents[1],
+        watcher=Watcher(),
+        checkpoint_seconds=10.0,
+    )
+
+
+@lru_cache(maxsize=1)
+def _source(
+    data: str, folder: Path | None, image_size: int | None, target: str | None, text: str | None
+) -> Source:
+    return load_data(data, folder=folder, image_size=image_size, target=target, text=text)

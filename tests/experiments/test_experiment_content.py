@@ -1,0 +1,102 @@
+"""What is stored of an experiment, and how it is read and drawn again."""
+
+import json
+
+import contents
+import pytest
+
+from coarse2fine import RunError
+from coarse2fine.experiments.content import accuracies, file_of, gains, read_content, store_content
+from coarse2fine.experiments.reproduce import redraw
+
+WHOLE = contents.content(contents.row({"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}))
+
+
+def test_what_is_stored_is_read_again(tmp_path):
+    path = tmp_path / "new" / "folder" / "mine.json"
+    store_content(path, WHOLE)
+    assert read_content(path) == WHOLE
+    assert json.loads(path.read_text()) == WHOLE  # plain JSON
+
+
+def test_accuracies_and_gains_are_in_percent_and_by_seed():
+    (row,) = WHOLE["settings"]
+    assert accuracies(row, "continuous") == pytest.approx({0: 21.0, 1: 33.0})
+    assert gains(row, "continuous") == pytest.approx([1.0, 3.0])
+    assert gains(row, "spl") == []
+
+
+def test_the_file_is_named_by_experiment_and_scale(tmp_path):
+    assert file_of("my.module:MINE", "full", tmp_path) == tmp_path / "my.module.MINE.json"
+    assert file_of("methods", "small", tmp_path) == tmp_path / "methods-small.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": "coarse2fine exp', "mine.json: not readable as JSON"),
+        ("[]", "mine.json does not hold an experiment's results; choose another folder."),
+        ('{"format": "coarse2fine run"}', "mine.json does not hold an experiment's results"),
+        (json.dumps({**WHOLE, "version": 2}), "mine.json has version 2, here it is 1"),
+        (json.dumps({**WHOLE, "figure": "../x"}), "mine.json asks for a figure '../x'"),
+    ],
+    ids=["cut short", "a list", "a run", "version", "figure"],
+)
+def test_what_is_not_an_experiments_is_refused(tmp_path, text, message):
+    path = tmp_path / "mine.json"
+    path.write_text(text)
+    with pytest.raises(RunError) as error:
+        read_content(path)
+    assert message in str(error.value)
+    assert str(error.value).count(str(path)) == 1
+
+
+def test_results_that_are_not_there_are_told_with_what_to_do(tmp_path):
+    with pytest.raises(RunError, match=r"there is no .*mine.json: run the experiment first"):
+        read_content(tmp_path / "mine.json")
+
+
+def without(name):
+    return {key: value for key, value in contents.row().items() if key != name}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"title": 3, "scale": None},
+        {"seeds": None},
+        {"settings": None},
+        {"settings": [without("runs")]},
+        {"settings": [without("label")]},
+        {"settings": [{**contents.row(), "runs": [{"method": "baseline"}]}]},
+        {"settings": [{**contents.row(), "variants": ["continuous"]}]},
+        {"settings": [contents.row({"baseline": [1.0]}, paper={"baseline": [1]})]},
+    ],
+    ids=["scale", "seeds", "settings", "runs", "label", "run", "variants", "paper"],
+)  # fmt: skip
+def test_a_damaged_file_is_named(tmp_path, damage):
+    path = tmp_path / "mine.json"
+    store_content(path, {**WHOLE, **damage})
+    with pytest.raises(RunError, match=r"mine.json is damaged \(.*\); run the experiment again."):
+        redraw("mine", "full", tmp_path)
+
+
+def test_drawn_again_the_table_is_the_same_and_may_lie_elsewhere(tmp_path):
+    store_content(tmp_path / "mine.json", WHOLE)
+    assert redraw("mine", "full", tmp_path, tmp_path / "there") == WHOLE
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine.json", "mine.md", "there"]
+    redraw("mine", "full", tmp_path)
+    drawn = (tmp_path / "mine.md").read_text()
+    assert drawn == (tmp_path / "there" / "mine.md").read_text()
+    assert drawn.startswith("Mine; scale full: made up.\n\n| setting |")
+    assert drawn.endswith("\nnote: CNN, CIFAR-100, 10,000: 2 of 6 runs are missing.\n")
+
+
+def test_a_figure_is_drawn_again_to_the_byte(tmp_path):
+    pytest.importorskip("matplotlib")
+    store_content(tmp_path / "mine.json", {**WHOLE, "figure": "gains"})
+    redraw("mine", "full", tmp_path)
+    first = (tmp_path / "mine.svg").read_bytes()
+    redraw("mine", "full", tmp_path)
+    assert (tmp_path / "mine.svg").read_bytes() == first
+    assert (tmp_path / "mine.png").stat().st_size > 0

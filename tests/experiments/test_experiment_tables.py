@@ -1,0 +1,131 @@
+"""An experiment's table, by hand."""
+
+import contents
+import pytest
+
+from coarse2fine.experiments.tables import markdown, notes, table
+
+NBDT = contents.variant("nbdt", "NBDT")
+
+
+def cells(content):
+    """The table's cells, row by row."""
+    lines = table(content, markdown).splitlines()
+    rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")]
+    assert all(len(row) == 8 for row in rows)
+    return rows
+
+
+def two_seeds(*rows):
+    return {**contents.content(*rows), "seeds": [0, 1]}
+
+
+def test_headings():
+    assert cells(contents.content()) == [
+        ["setting", "method", "runs", "accuracy", "gain", "95% interval", "wins", "paper"]
+    ]
+
+
+def test_gains_are_computed_per_run_and_then_averaged():
+    # The baselines are 20 and 30: 25 ± 5. The gains are 1 and 3: 2 ± 1, and Student's t with
+    # one degree of freedom has its 97.5% point at 12.71. The accuracies are 21 and 33: 27 ± 6.
+    row = contents.row(
+        {"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]},
+        "animals",
+        paper={"baseline": [25.5, 0.4], "continuous": [1.5, 0.25]},
+    )
+    assert cells(two_seeds(row))[1:] == [
+        ["animals", "baseline", "2", "25.00 ± 5.00", "", "", "", "25.50 ± 0.40"],
+        ["", "C2F", "2", "27.00 ± 6.00", "+2.00 ± 1.00", "-10.71 to +14.71", "2 of 2",
+         "+1.50 ± 0.25"],
+    ]  # fmt: skip
+
+
+def test_a_method_is_paired_with_the_baseline_of_its_own_seed():
+    runs = [
+        contents.run("continuous", 1, 33.0),
+        contents.run("baseline", 0, 20.0),
+        contents.run("continuous", 2, 50.0),  # whose baseline is not done
+        contents.run("continuous", 0, 20.0),
+        contents.run("baseline", 1, 30.0),
+    ]
+    found = cells(contents.content(contents.row(runs=runs)))[2]
+    assert found[2:5] == ["3", "34.33 ± 8.69", "+1.50 ± 1.50"]
+    assert found[6] == "1.5 of 2"
+
+
+def test_a_single_run_has_neither_error_nor_interval():
+    found = cells(contents.content(contents.row({"baseline": [20.0], "continuous": [19.5]})))
+    assert found[1][2:] == ["1", "20.00", "", "", "", ""]
+    assert found[2][2:] == ["1", "19.50", "-0.50", "", "0 of 1", ""]
+
+
+def test_what_is_not_done_leaves_its_cells_empty():
+    found = cells(contents.content(contents.row(paper={"continuous": [1.5, None]})))
+    assert found[1][1:] == ["baseline", "0", "", "", "", "", ""]
+    assert found[2][1:] == ["C2F", "0", "", "", "", "", "+1.50"]
+
+
+def test_each_further_rule_of_inference_is_a_row_of_its_own():
+    runs = [
+        contents.run("baseline", 0, 20.0),
+        contents.run("nbdt", 0, 22.0, by_rule={"soft": 0.22, "hard": 0.19}),
+    ]
+    row = contents.row(runs=runs, variants=[NBDT], paper={"nbdt": [0.45, 0.45]})
+    assert cells(contents.content(row))[2:] == [
+        ["", "NBDT", "1", "22.00", "+2.00", "", "1 of 1", "+0.45 ± 0.45"],
+        ["", "NBDT, hard", "1", "19.00", "-1.00", "", "0 of 1", ""],
+    ]
+
+
+def test_plain_text_has_aligned_columns():
+    row = contents.row({"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}, "animals")
+    assert table(two_seeds(row)).splitlines() == [
+        "setting    method  runs      accuracy          gain      95% interval    wins  paper",
+        "animals  baseline     2  25.00 ± 5.00",
+        "              C2F     2  27.00 ± 6.00  +2.00 ± 1.00  -10.71 to +14.71  2 of 2",
+    ]
+
+
+def test_markdown_and_its_notes_are_apart():
+    text = table(contents.content(contents.row(label="animals")), markdown)
+    assert text.splitlines()[1] == "|---|---|---|---|---|---|---|---|"
+    assert text.splitlines()[-1] == "note: animals: 6 of 6 runs are missing."
+
+
+def test_a_note_on_what_is_missing():
+    row = contents.row({"baseline": [20.0, 30.0, 25.0], "continuous": [21.0]}, "animals")
+    assert notes(contents.content(row)) == ["animals: 2 of 6 runs are missing."]
+
+
+def test_a_note_on_what_has_not_levelled_off():
+    runs = [
+        contents.run("baseline", 0, 20.0, levelled_off=False),
+        contents.run("continuous", 0, 21.0),
+    ]
+    content = {**contents.content(contents.row(label="animals", runs=runs)), "seeds": [0]}
+    assert notes(content) == [
+        "animals: 1 of 2 runs have not levelled off, so that differences may be noise."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("paper", "is_noted"),
+    [
+        ([4.0, 0.0], False),  # two standard errors above what was found
+        ([4.1, 0.0], True),
+        ([4.1, 1.0], False),  # the paper's own error counts too
+        ([4.1, None], True),
+        ([-9.0, 0.1], False),
+    ],
+)
+def test_a_note_on_a_gain_below_the_papers_by_more_than_two_errors(paper, is_noted):
+    gains = {"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}  # 2 ± 1
+    found = notes(two_seeds(contents.row(gains, "animals", paper={"continuous": paper})))
+    line = "animals: the gain of C2F is 2.1 standard errors below the paper's."
+    assert found == ([line] if is_noted else [])
+
+
+def test_a_single_run_is_not_held_against_the_paper():
+    row = contents.row({"baseline": [20.0], "continuous": [10.0]}, paper={"continuous": [5.0, 0.1]})
+    assert notes({**contents.content(row), "seeds": [0]}) == []

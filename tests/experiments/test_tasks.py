@@ -1,0 +1,87 @@
+"""One training, as a worker carries it out."""
+
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import animals
+import filelock
+import pytest
+
+from coarse2fine import Hierarchy, fit
+from coarse2fine.experiments.declaration import Variant
+from coarse2fine.experiments.tasks import carry_out, expand
+from coarse2fine.training.run import parse_json
+
+TREE = Hierarchy.from_levels([[0, 0, 1, 1, 1, 0]], animals.KINDS)
+PLAIN = {name: value for name, value in animals.SETTINGS.items() if name != "data"}
+
+
+def tasks(folder, *variants, store="runs", **changes):
+    row = replace(animals.SETTING, variants=variants, settings={**animals.SETTINGS, **changes})
+    return expand((row,), (0,), folder / store)
+
+
+def accuracies(runs):
+    return {run.method: run.accuracy for run in runs}
+
+
+def test_a_task_survives_the_way_to_another_process(here):
+    for task in tasks(here, Variant("spl")):
+        again = pickle.loads(pickle.dumps(task))
+        assert again == task
+        assert hash(again) == hash(task)
+        assert again.path == task.path
+
+
+def test_progress_is_read_from_the_run(here):
+    baseline, _ = tasks(here, Variant("spl"))
+    assert (baseline.is_done, baseline.epochs_done) == (False, 0)
+    carry_out(baseline)
+    assert (baseline.is_done, baseline.epochs_done) == (True, 3)
+
+
+def test_a_variant_has_the_hierarchy_that_it_is_given(here):
+    TREE.save(here / "tree.json")
+    given = Variant("given", "continuous", {"hierarchy": "tree.json"})
+    results = [carry_out(task) for task in tasks(here, Variant("continuous"), given)]
+    assert results[2].hierarchy() == TREE
+    assert results[1].hierarchy() != TREE
+    alone = fit(animals.DATA, **PLAIN, hierarchy="tree.json", out="fit")
+    assert results[2].accuracy == alone.of("continuous")[0].accuracy
+
+
+def test_a_smaller_model_for_the_hierarchy_is_trained_by_its_own_recipe(here):
+    changes = {"model": "animals:net", "hierarchy_model": "mlp", "batch_size": None}
+    results = [carry_out(task) for task in tasks(here, Variant("continuous"), **changes)]
+    config = parse_json(results[0].path.parent / "hierarchy-mlp" / "config.json")["config"]
+    assert (config["model"], config["batch_size"]) == ("mlp", 64)
+    alone = fit(animals.DATA, **{**PLAIN, **changes}, out="fit")
+    assert accuracies(results) == accuracies(alone.runs)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({}, []),
+        ({"hierarchy_model": "mlp"}, ["continuous", "staged"]),
+        ({"curriculum_epochs": "search"}, ["continuous"]),
+    ],
+)
+def test_trainings_that_variants_share_are_known(here, settings, names):
+    variants = (Variant("continuous"), Variant("staged"), Variant("spl"))
+    found = tasks(here, *variants, **settings)
+    assert [task.name for task in found if task.shares_trainings] == names
+
+
+def test_a_worker_waits_for_another_at_the_same_training_and_takes_its_result(here):
+    done = [carry_out(task) for task in tasks(here, Variant("spl"), store="other")]
+    baseline, spl = tasks(here, Variant("spl"))
+    shutil.copytree(done[0].path, baseline.path)
+    with ThreadPoolExecutor(1) as executor:
+        with filelock.FileLock(spl.path.parent / ".spl.lock"):
+            waiting = executor.submit(carry_out, spl)
+            shutil.copytree(done[1].path, spl.path)
+        found = waiting.result()
+    assert found == replace(done[1], path=spl.path)  # also in the seconds that it took
