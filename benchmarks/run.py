@@ -17,6 +17,7 @@ from pathlib import Path
 import clustering
 import loss
 import measure
+import methods
 import numpy
 import reading
 import scipy
@@ -32,6 +33,7 @@ PARTS = {
     "loss": loss,
     "clustering": clustering,
     "training": training,
+    "methods": methods,
     "reading": reading,
     "shapes": shapes,
 }

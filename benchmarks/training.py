@@ -7,6 +7,7 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from coarse2fine.data import Batches, Split, Transform, seed_of
-from coarse2fine.methods.base import Plan
+from coarse2fine.methods.base import Method, Plan
 from coarse2fine.methods.continuous import Continuous
 from coarse2fine.methods.plain import Plain
 from coarse2fine.models import build_model
@@ -39,18 +40,17 @@ def data(images: int = IMAGES) -> Split:
     return Split(inputs, targets, tuple(map(str, range(CLASSES))))
 
 
-def make_trainer(folder: str, *, with_curriculum: bool = False) -> Trainer:
+def make_plan(**more: Any) -> Plan:
+    return Plan(CLASSES, epochs=1_000, patience=0, num_samples=IMAGES, **more)
+
+
+def make_trainer(folder: str, method: Method | None = None) -> Trainer:
+    """Return a trainer before its first epoch, by plain training unless told otherwise."""
     config = Config(model="cnn", accelerator="cpu").with_recipe(recipe_for("cnn"))
-    fabric = launch(config)
-    plan = Plan(CLASSES, epochs=1_000, patience=0)
-    method = Plain(plan)
-    if with_curriculum:
-        plan = Plan(CLASSES, 1_000, 0, hierarchy=middle_level(CLASSES), curriculum_epochs=900)
-        method = Continuous(plan)
     batches = Batches(data(), Transform(), BATCH, channels_last=True)
     trainer = Trainer(
-        fabric, config, 0, lambda outputs: build_model("cnn", outputs, (3, 32, 32)), "head",
-        method, batches, None, Run(Path(folder)),
+        launch(config), config, 0, lambda outputs: build_model("cnn", outputs, (3, 32, 32)), "head",
+        method or Plain(make_plan()), batches, None, Run(Path(folder)),
     )  # fmt: skip
     trainer._resume()
     trainer.method.begin_epoch(0, 0, trainer._sample_losses)
@@ -145,7 +145,8 @@ def part_rows() -> list[Row]:
     """What the curriculum adds to an epoch, and how long evaluation takes beside one."""
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        plain, coarse = make_trainer(one), make_trainer(two, with_curriculum=True)
+        plan = make_plan(hierarchy=middle_level(CLASSES), curriculum_epochs=900)
+        plain, coarse = make_trainer(one), make_trainer(two, Continuous(plan))
         found = compare(coarse._train_batches, plain._train_batches, repeats=7)
         detail = f"{found.ours:.2f} s against {found.peer:.2f} s"
         what = "an epoch at a coarse level, against one of plain training"

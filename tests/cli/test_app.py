@@ -17,7 +17,7 @@ from coarse2fine.training import hierarchies
 from .calls import SHORT, SMALL
 
 COMMANDS = {"demo": demo, "train": train, "hierarchy": hierarchy}
-COMMANDS |= {"evaluate": evaluate, "export": export}
+COMMANDS |= {"evaluate": evaluate, "export": export, "paper": paper}
 PROGRAM = [sys.executable, "-m", "coarse2fine.cli"]
 
 

@@ -10,6 +10,7 @@ import filelock
 import pytest
 
 from coarse2fine import Hierarchy, fit
+from coarse2fine.experiments import tasks as experiments_tasks
 from coarse2fine.experiments.declaration import Variant
 from coarse2fine.experiments.tasks import carry_out, expand
 from coarse2fine.training.run import parse_json
@@ -85,3 +86,28 @@ def test_a_worker_waits_for_another_at_the_same_training_and_takes_its_result(he
             shutil.copytree(done[1].path, spl.path)
         found = waiting.result()
     assert found == replace(done[1], path=spl.path)  # also in the seconds that it took
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_shared"), [({}, False), ({"hierarchy_model": "mlp"}, True)]
+)
+def test_while_a_worker_is_at_a_training_no_other_can_be(here, monkeypatch, settings, is_shared):
+    task = tasks(here, Variant("continuous"), **settings)[1]
+    found = []
+
+    def is_kept(name):
+        try:
+            with filelock.FileLock(task.path.parent / name, timeout=0):
+                return False
+        except filelock.Timeout:
+            return True
+
+    def look(*_):
+        found.extend([is_kept(".continuous.lock"), is_kept(".baseline.lock"), is_kept(".lock")])
+        raise InterruptedError
+
+    monkeypatch.setattr(experiments_tasks, "SeedRuns", look)
+    with pytest.raises(InterruptedError):
+        carry_out(task)
+    assert found == [True, False, is_shared]
+    assert not is_kept(".continuous.lock")

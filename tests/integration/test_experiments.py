@@ -139,6 +139,12 @@ def in_session(session):
     return found
 
 
+def wait_for_end(session):
+    """Wait for all that a command started, among it what Python cleans up with."""
+    while in_session(session):
+        time.sleep(0.02)
+
+
 def test_ctrl_c_ends_all_with_one_sentence(folder):
     process, worker = start(folder)
     os.killpg(process.pid, signal.SIGINT)
@@ -148,7 +154,7 @@ def test_ctrl_c_ends_all_with_one_sentence(folder):
     assert "Traceback" not in err
     assert out == ""
     assert not tiny.is_running(worker)
-    assert not in_session(process.pid)
+    wait_for_end(process.pid)
     assert "spl | 0 |" in (folder / "runs" / "tiny.TINY.md").read_text()
 
 
@@ -156,8 +162,7 @@ def test_where_the_command_is_killed_its_workers_end_and_it_goes_on(folder, thre
     process, _ = start(folder)
     process.kill()
     process.communicate()
-    while in_session(process.pid):  # the worker notices, and ends itself
-        time.sleep(0.02)
+    wait_for_end(process.pid)  # the worker notices, and ends itself
 
     (folder / tiny.HOLD).unlink()
     for task in Reproduction(NAME, out="runs", seeds=(0,), only=("spl",)).tasks:

@@ -73,6 +73,7 @@ def command(
     it was.
     """
     from ..experiments import reproduce
+    from ..experiments.content import read_content
 
     if source is not None:
         _show(reproduce.redraw(name, scale, source, out), out or source, as_json=as_json)
@@ -92,7 +93,7 @@ def command(
             show(f"{task}: {'done' if task.is_done else 'to do'}")
         return
     errors = _run(wanted, executor)
-    _show(wanted.store(), wanted.out, as_json=as_json)
+    _show(read_content(wanted.path), wanted.out, as_json=as_json)
     reproduce.check_errors(errors, len(wanted.tasks))
 
 

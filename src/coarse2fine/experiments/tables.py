@@ -109,7 +109,7 @@ def shown(mean: float, error: float | None, sign: str = "") -> str:
     """Return a figure with its standard error, where there is one.
 
     Examples:
-        >>> shown(2.275, 0.29, "+"), shown(21.9467, float("nan"))
+        >>> shown(2.2767, 0.29, "+"), shown(21.9467, float("nan"))
         ('+2.28 ± 0.29', '21.95')
     """
     text = f"{mean:{sign}.2f}"
