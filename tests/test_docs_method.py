@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from coarse2fine import fit
 from coarse2fine.data import Batch
+from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.methods import METHODS, find_method
 from coarse2fine.methods.base import Plan
 from coarse2fine.methods.making import make_method
@@ -21,6 +22,7 @@ from coarse2fine.training.progress import Watcher
 
 DOCS = Path(__file__).parents[1] / "docs"
 OWN_PAGE = (DOCS / "own-method.md").read_text(encoding="utf-8")
+PAPER_PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
 CARDS = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("method-card*.md"))
 IN_COMMANDS = r"--set (\S+)\.(\w+)=(\S+)"
 FADING, HARDEST = "my_methods:Fading", "my_methods:Hardest"
@@ -170,3 +172,14 @@ def test_the_card_s_lines_predict_as_the_tree_does():
     exec(lines[0], found)
     assert torch.equal(found["predicted"], method.decide(logits)["soft"])
     assert torch.allclose(found["log_probabilities"].exp().sum(1), torch.ones(20))
+
+
+def test_the_experiment_of_the_page_on_the_paper_can_be_run(tmp_path):
+    begins = r"```python\n(from coarse2fine.experiments.declaration.*?)```"
+    code = re.search(begins, PAPER_PAGE, re.DOTALL)
+    assert code is not None
+    (tmp_path / "my_experiments.py").write_text(code[1])
+    wanted = Reproduction("my_experiments:LINKAGES", seeds=(0,), epochs=5, only=("*-600",))
+    assert len(wanted.tasks) == 4
+    assert wanted.run("processes:1") == {}
+    assert "average linkage" in wanted.table()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ def imported(location: str, what: str) -> Any:
         3.141592653589793
     """
     module_name, _, attribute = location.partition(":")
+    is_own = module_name.partition(".")[0] != __package__
     if not module_name or module_name.startswith(".") or not attribute or ":" in attribute:
         raise ValueError(f"{what} {location!r} must have the form package.module:callable.")
     try:
-        with _current_directory_importable():
+        with _current_directory_importable() if is_own else nullcontext():
             module = importlib.import_module(module_name)
     except ImportError as error:
         raise ValueError(f"{what} {location!r} cannot be imported: {error}.") from error

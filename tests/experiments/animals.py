@@ -28,7 +28,7 @@ ANIMALS = Experiment(
         "full": Scale("six kinds", (SETTING,)),
         "with-lost": Scale("of which some are lost", (LOST, SETTING)),
     },
-    seeds=2,
+    num_seeds=2,
 )
 
 

@@ -43,7 +43,7 @@ def row(
         for method, found in (accuracies or {}).items()
         for seed, accuracy in enumerate(found)
     ]
-    defaults = {"data": "cifar100", "model": "cnn", "curriculum_epochs": "reach-90"}
+    defaults = {"data": "cifar100", "model": "cnn", "curriculum_epochs": "reach-90", "epochs": 200}
     return {
         "key": "cifar100-cnn",
         "label": label,

@@ -62,13 +62,25 @@ def test_ctrl_c_is_left_to_the_parent_from_the_very_start(processes):
 
 def test_each_of_several_processes_has_its_share_of_the_cores(monkeypatch):
     monkeypatch.setattr(executors, "_cores", lambda: 8)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     for name, expected in (("processes", (8, 1)), ("processes:3", (3, 2)), ("processes:9", (9, 1))):
         with workers(name) as found:
             assert (found.count, found.threads) == expected
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     with workers("processes") as found:
-        assert (found.count, found.threads) == (1, 8)
+        assert (found.count, found.threads) == (2, 4)
+
+
+@pytest.mark.parametrize(("visible", "expected"), [(None, "1"), ("4,7", "7"), ("4", "4")])
+def test_each_process_sees_one_of_several_gpus(monkeypatch, visible, expected):
+    name = "CUDA_VISIBLE_DEVICES"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.delenv(name, raising=False)
+    if visible is not None:
+        monkeypatch.setenv(name, visible)
+    with executors._seeing_one_gpu(3):
+        assert os.environ[name] == expected
+    assert os.environ.get(name) == visible
 
 
 @pytest.mark.parametrize("name", ["", "threads", "processes:0", "processes:x", "127.0.0.1:8786"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from coarse2fine.experiments.statistics import falls_short, paired
+from coarse2fine.experiments.statistics import errors_below, paired
 
 GAINS = st.lists(st.floats(-50, 50), min_size=2, max_size=20)
 
@@ -58,11 +58,11 @@ def test_an_interval_on_one_side_of_zero_is_clear(gains, is_clear):
 def test_how_far_a_gain_is_below_the_papers():
     found = paired([0.0, 1.0, 2.0])  # 1 ± 1 / sqrt(3)
     both = math.sqrt(1 / 3 + 0.5**2)
-    assert falls_short(found, (3.0, 0.5)) == pytest.approx(2 / both)
-    assert falls_short(found, (0.0, 0.5)) == pytest.approx(-1 / both)
-    assert falls_short(found, (3.0, None)) == pytest.approx(2 * math.sqrt(3))
+    assert errors_below(found, (3.0, 0.5)) == pytest.approx(2 / both)
+    assert errors_below(found, (0.0, 0.5)) == pytest.approx(-1 / both)
+    assert errors_below(found, (3.0, 0.0)) == pytest.approx(2 * math.sqrt(3))
 
 
 def test_without_any_error_a_distance_means_nothing():
-    assert math.isnan(falls_short(paired([1.0, 1.0]), (3.0, None)))
-    assert math.isnan(falls_short(paired([1.0]), (3.0, 0.5)))
+    assert math.isnan(errors_below(paired([1.0, 1.0]), (3.0, 0.0)))
+    assert math.isnan(errors_below(paired([1.0]), (3.0, 0.5)))

@@ -9,9 +9,9 @@ import animals
 import filelock
 import pytest
 
-from coarse2fine import Hierarchy, fit
+from coarse2fine import Hierarchy, RunError, fit
 from coarse2fine.experiments import tasks as experiments_tasks
-from coarse2fine.experiments.declaration import Variant
+from coarse2fine.experiments.declaration import Setting, Variant
 from coarse2fine.experiments.tasks import carry_out, expand
 from coarse2fine.training.run import parse_json
 
@@ -67,7 +67,7 @@ def test_a_smaller_model_for_the_hierarchy_is_trained_by_its_own_recipe(here):
     [
         ({}, []),
         ({"hierarchy_model": "mlp"}, ["continuous", "staged"]),
-        ({"curriculum_epochs": "search"}, ["continuous"]),
+        ({"curriculum_epochs": "search"}, []),  # each searches in a folder of its own
     ],
 )
 def test_trainings_that_variants_share_are_known(here, settings, names):
@@ -102,7 +102,7 @@ def test_while_a_worker_is_at_a_training_no_other_can_be(here, monkeypatch, sett
         except filelock.Timeout:
             return True
 
-    def look(*_):
+    def look(*_, **__):
         found.extend([is_kept(".continuous.lock"), is_kept(".baseline.lock"), is_kept(".lock")])
         raise InterruptedError
 
@@ -111,3 +111,27 @@ def test_while_a_worker_is_at_a_training_no_other_can_be(here, monkeypatch, sett
         carry_out(task)
     assert found == [True, False, is_shared]
     assert not is_kept(".continuous.lock")
+
+
+def test_a_run_that_was_made_with_other_settings_is_refused(here):
+    """Even where it is done, so that a table never shows what it does not say."""
+    task = tasks(here, Variant("own", "continuous", {"linkage": "average"}))[1]
+    for each in (task.baseline, task):
+        carry_out(each)
+        each.check()
+    other = tasks(here, Variant("own", "continuous", {"linkage": "complete"}))[1]
+    assert other.path == task.path
+    with pytest.raises(RunError, match='own was begun with linkage = "average", now it is "comp'):
+        other.check()
+
+
+def test_settings_that_would_share_a_directory_by_different_settings_are_refused(here):
+    rows = [
+        Setting(metric, {**animals.SETTINGS, "metric": metric}, (Variant("continuous"),))
+        for metric in ("embedding", "random")
+    ]
+    assert rows[0].folder == rows[1].folder
+    with pytest.raises(
+        ValueError, match="'embedding' and 'random' would train 'continuous' in one"
+    ):
+        expand(tuple(rows), (0,), here)

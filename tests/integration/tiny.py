@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
 METHODS = ("continuous", "spl", "nbdt", "tiny:Doubled")
 VARIANTS = tuple(Variant(method.replace(":", "."), method) for method in METHODS)
 SETTING = Setting("tiny", SETTINGS, VARIANTS)
-TINY = Experiment("Tiny", {"full": Scale("a few rows", (SETTING,))}, seeds=2)
+TINY = Experiment("Tiny", {"full": Scale("a few rows", (SETTING,))}, num_seeds=2)
 
 
 class Net(nn.Module):

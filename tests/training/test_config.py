@@ -59,10 +59,14 @@ NAN = float("nan")
         ),
         ({"baseline": False, "methods": "multitask"}, "a hierarchy or a hierarchy_model must be"),
         ({"baseline": False, "methods": "nbdt"}, "needs a baseline, whose final layer"),
-        ({"method_settings": {"nbdt.width": 3}}, "nbdt has no setting 'width', but weight"),
-        ({"method_settings": {"staged.weight": 3}}, "staged has no setting 'weight', nor any"),
-        ({"method_settings": {"curious.weight": 3}}, "must be one of .*Got 'curious'"),
-        ({"method_settings": {"weight": 3}}, "must be one of .*Got ''"),
+        (
+            {"methods": ("nbdt",), "method_settings": {"nbdt.width": 3}},
+            "nbdt has no setting 'width', but weight",
+        ),
+        (
+            {"methods": ("staged",), "method_settings": {"staged.weight": 3}},
+            "staged has no setting 'weight', nor any",
+        ),
     ],
     ids=str,
 )
@@ -90,8 +94,22 @@ def test_settings_of_another_type_are_refused_by_their_name(changes):
 
 @pytest.mark.parametrize("value", ["much", True, [1]])
 def test_settings_of_methods_are_numbers(value):
-    with pytest.raises(TypeError, match="nbdt.weight must be a number. Got"):
-        Config(method_settings={"nbdt.weight": value})
+    with pytest.raises(ValueError, match="weight must be a number of at least 0. Got"):
+        Config(methods=("nbdt",), method_settings={"nbdt.weight": value})
+
+
+@pytest.mark.parametrize("name", ["dp-l.class_init", "weight", "nbdt"])
+def test_settings_are_of_methods_that_are_trained(name):
+    with pytest.raises(ValueError, match=f"those are nbdt. Got '{name}'"):
+        Config(methods=("nbdt",), method_settings={name: 1.0})
+
+
+def test_settings_of_methods_are_a_dict_and_an_empty_one_is_none():
+    assert Config(method_settings={}) == Config()
+    with pytest.raises(TypeError, match="method_settings must be a dict"):
+        Config(method_settings=[("nbdt.weight", 1)])
+    with pytest.raises(TypeError, match="track_test must be True or False"):
+        Config(track_test="yes")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +123,10 @@ def test_settings_of_methods_are_numbers(value):
         {"baseline": False, "methods": ("spl", "dp-l", "dp-li")},
         {"baseline": False, "methods": "multitask", "hierarchy": "a.json"},
         {"method_settings": {}, "track_test": False},
-        {"method_settings": {"nbdt.weight": 10, "spl.growth": 1.5}},  # of methods not asked for
-        {"method_settings": {"dp-li.class_init": 2.0, "dp-li.instance_init": 0.01}},
+        {
+            "methods": ("dp-li",),
+            "method_settings": {"dp-li.class_init": 2, "dp-li.instance_init": 0.01},
+        },
     ],
     ids=str,
 )
@@ -130,7 +150,7 @@ def test_settings_cannot_be_changed_but_copied_and_are_checked_again():
 def test_settings_come_back_from_json():
     config = Config(
         seeds=(0, 1),
-        methods=("staged", "continuous"),
+        methods=("staged", "spl"),
         method_settings={"spl.growth": 1.5},
         milestones=(3 / 7,),
         clip=0.1,

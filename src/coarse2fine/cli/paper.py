@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -76,7 +78,9 @@ def command(
     from ..experiments.content import read_content
 
     if source is not None:
-        _show(reproduce.redraw(name, scale, source, out), out or source, as_json=as_json)
+        _check_only_drawn(seeds=seeds, data=folder, executor=executor != "processes", dry=dry_run)
+        content = reproduce.redraw(name, scale, source, out, only or (), epochs)
+        _show(content, out or source, as_json=as_json)
         return
     wanted = reproduce.Reproduction(
         name,
@@ -86,6 +90,7 @@ def command(
         epochs=epochs,
         folder=folder,
         out=out or OUT,
+        command=shlex.join(["c2f", *sys.argv[1:]]),
     )
     say(f"{wanted.experiment.title}; scale {scale}: {wanted.about}.")
     if dry_run:
@@ -95,6 +100,15 @@ def command(
     errors = _run(wanted, executor)
     _show(read_content(wanted.path), wanted.out, as_json=as_json)
     reproduce.check_errors(errors, len(wanted.tasks))
+
+
+def _check_only_drawn(**others: Any) -> None:
+    """Refuse what has no meaning where nothing is trained."""
+    if any(others.values()):
+        raise ValueError(
+            "--from draws what is stored: --seeds, --data, --executor and --dry-run do not go "
+            "with it."
+        )
 
 
 def _run(wanted: Reproduction, executor: str) -> dict[Task, BaseException]:
@@ -121,4 +135,4 @@ def _show(content: Content, folder: Path, *, as_json: bool) -> None:
         return
     scale = content["scale"]
     show(f"{content['title']}; scale {scale['name']}: {scale['about']}")
-    show(f"{table(content)}\n\n{folder} holds it all.")
+    show(f"{table(content)}\n\nTable and figure are in {folder}.")

@@ -78,6 +78,8 @@ def method_settings(texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, _, value = text.partition("=")
         try:
+            if "." not in name:
+                raise ValueError(name)
             found[name] = int(value) if value.isdecimal() else float(value)
         except ValueError:
             raise ValueError(

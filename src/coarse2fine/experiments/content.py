@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .._files import parse_json
 from ..errors import RunError
 from ..training.result import BASELINE, RunResult
-from ..training.run import write_json
+from ..training.run import RESULT, write_json
 from .declaration import FULL, Setting
 from .figures import FIGURES, find_figure
+from .statistics import paired
 from .tasks import expand
 
 FORMAT, VERSION = "coarse2fine experiment", 1
@@ -48,21 +50,49 @@ def collect(
             for variant in setting.variants
         ],
         "runs": [run.to_dict() for run in runs],
+        "versions": _distinct(parse_json(run.path / RESULT)["versions"] for run in runs),
+    }
+    row["gains"] = {
+        variant.name: paired(found).to_dict()
+        for variant in setting.variants
+        if (found := gains(row, variant.name))
     }
     if figure is not None:
         row |= find_figure(figure).needed(runs)
     return row
 
 
-def file_of(name: str, scale: str, folder: Path) -> Path:
+def _distinct(values: Iterable[Content]) -> list[Content]:
+    found: list[Content] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
+
+
+def file_of(
+    name: str, scale: str, folder: Path, only: Sequence[str] = (), epochs: int | None = None
+) -> Path:
     """Return where an experiment's results are kept.
 
+    Args:
+        name: Of the experiment.
+        scale: Of the experiment.
+        folder: That holds it.
+        only: The part of it that was asked for. Defaults to none: all.
+        epochs: Instead of those declared. Defaults to None.
+
     Examples:
-        >>> file_of("methods", "small", Path("runs")).name, file_of("methods", "full", Path()).name
-        ('methods-small.json', 'methods.json')
+        >>> file_of("methods", "full", Path()).name
+        'methods.json'
+        >>> file_of("methods", "small", Path(), only=["nbdt", "dp-*"], epochs=3).name
+        'methods-small-3-epochs-only-dp-nbdt.json'
     """
-    stem = name.replace(":", ".")
-    return folder / f"{stem if scale == FULL else f'{stem}-{scale}'}.json"
+    parts = [name.replace(":", "."), *([scale] if scale != FULL else [])]
+    parts += [f"{epochs}-epochs"] if epochs is not None else []
+    parts += ["only", *sorted(only)] if only else []
+    stem = "-".join(re.sub(r"[^\w.+]+", "-", part).strip("-") for part in parts)
+    return folder / f"{stem}.json"
 
 
 def store_content(path: Path, content: Content) -> None:

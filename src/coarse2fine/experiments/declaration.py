@@ -11,12 +11,15 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from ..training.config import CURRICULUM_SETTINGS, Config
+from ..methods import PLAIN
+from ..training.config import CURRICULUM_SETTINGS, Config, without_say
 from ..training.recipes import recipe_for
 from ..training.result import BASELINE
 
 Published = Mapping[str, tuple[float, float | None]]
 FULL = "full"
+# Settings that say where a training runs, not what comes out.
+OF_MACHINE = ("workers", "accelerator", "devices", "strategy")
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,14 @@ class Setting:
     paper: Published = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in {"data", "model"} - self.settings.keys():
+            raise ValueError(f"the setting {self.label!r} must say what its {name} is.")
+        length = self.settings.get("curriculum_epochs")
         names = [variant.name for variant in self.variants]
         if len(set(names)) < len(names):
             raise ValueError(
                 f"the variants of {self.label!r} must have different names. Got {', '.join(names)}."
             )
-        length = self.settings.get("curriculum_epochs")
         for variant in self.variants:
             own = variant.settings.get("curriculum_epochs", length)
             if (own == "search") != (length == "search"):
@@ -124,11 +129,11 @@ class Setting:
         """
         config = self.config(None, (0,)).to_dict()
         is_searched = config["curriculum_epochs"] == "search"  # then there is no validation
-        machine = ("seeds", "workers", "accelerator", "devices", "strategy", "methods", "baseline")
+        others = ("seeds", *OF_MACHINE, *without_say(PLAIN))
         kept = {
             name: value
             for name, value in config.items()
-            if value is not None and name not in (*machine, *CURRICULUM_SETTINGS)
+            if value is not None and name not in others
         }
         text = json.dumps([kept, is_searched], sort_keys=True)
         return f"{self.key}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -155,13 +160,13 @@ class Experiment:
         title: In a few words.
         scales: By name; ``"full"`` is the paper's.
         figure: What is drawn, see `coarse2fine.experiments.figures`. Defaults to None.
-        seeds: How many by default. Defaults to 5, as in the paper.
+        num_seeds: How many by default. Defaults to 5, as in the paper.
     """
 
     title: str
     scales: Mapping[str, Scale]
     figure: str | None = None
-    seeds: int = 5
+    num_seeds: int = 5
 
     def scale(self, name: str) -> Scale:
         """Return a scale by its name."""

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from ..errors import RunError, require
 
 CONNECT_SECONDS = 10
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _PROCESSES = re.compile(r"processes(?::([1-9]\d*))?")
 Result = TypeVar("Result")
 
@@ -56,8 +57,8 @@ def workers(name: str) -> Iterator[Workers]:
     """Provide workers, and let them go in the end.
 
     Args:
-        name: ``"processes"``, one for each core, or a single one where there is a GPU;
-            ``"processes:N"``; or the address of a Dask cluster.
+        name: ``"processes"``, one for each GPU, or for each core where there is none;
+            ``"processes:N"``, which share the GPUs; or the address of a Dask cluster.
     """
     check_executor(name)
     match = _PROCESSES.fullmatch(name)
@@ -85,7 +86,7 @@ class Processes(Executor):
     ) -> Future[Result]:
         """Have an idle process call a function; one that has died is replaced."""
         idle = next(i for i, last in enumerate(self._futures) if last is None or last.done())
-        with _interrupts_for_the_parent_alone():
+        with _interrupts_for_the_parent_alone(), _seeing_one_gpu(idle):
             try:
                 future = self._pools[idle].submit(function, *args, **kwargs)
             except BrokenProcessPool:
@@ -121,6 +122,24 @@ def _interrupts_for_the_parent_alone() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _seeing_one_gpu(index: int) -> Iterator[None]:
+    """Start processes that see one of the GPUs each, where there are several."""
+    before = os.environ.get(_VISIBLE)
+    gpus = before.split(",") if before else [str(gpu) for gpu in range(_gpus())]
+    if len(gpus) < 2:
+        yield
+        return
+    os.environ[_VISIBLE] = gpus[index % len(gpus)]
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_VISIBLE]
+        else:
+            os.environ[_VISIBLE] = before
 
 
 def _begin_worker() -> None:
@@ -176,9 +195,13 @@ def _dask(address: str) -> Iterator[Workers]:
 def _process_count(match: re.Match[str]) -> int:
     if match[1]:
         return int(match[1])
+    return _gpus() or _cores()
+
+
+def _gpus() -> int:
     import torch
 
-    return 1 if torch.cuda.is_available() else _cores()
+    return torch.cuda.device_count()
 
 
 def _cores() -> int:

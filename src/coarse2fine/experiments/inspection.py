@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..training.config import CANDIDATES
+from .curricula import CONTINUOUS
 from .declaration import FULL, Experiment, Scale, Setting, Variant
-from .real import CONTINUOUS, setting
+from .real import setting
 from .shapes import ABOUT_SMALL, DISTANCE, SIMILARITY, SMALL, shapes
 
-LENGTHS = (5, 10, 20, 30, 40, 50)
+LENGTHS = CANDIDATES  # those of the paper's figure are not given
 FEWER = "10,000 images instead of 50,000"
-SHORT = f"{FEWER}, early stopping after 20 epochs without a better validation accuracy"
+ABOUT_SMALL_CIFAR = f"{FEWER}, early stopping after 20 epochs without a better validation accuracy"
 
 
 def _length(epochs: int) -> Variant:
@@ -27,7 +29,7 @@ SENSITIVITY = Experiment(
     scales={
         FULL: Scale("as in the paper", _cifar100(None, CONTINUOUS, *map(_length, LENGTHS))),
         "small": Scale(
-            SHORT,
+            ABOUT_SMALL_CIFAR,
             _cifar100(10_000, CONTINUOUS, *map(_length, LENGTHS), track_test=True, patience=20),
         ),
     },
@@ -38,7 +40,9 @@ CURVES = Experiment(
     title="Test accuracy after every epoch on CIFAR-100",
     scales={
         FULL: Scale("as in the paper", _cifar100(None, CONTINUOUS, track_test=True)),
-        "small": Scale(SHORT, _cifar100(10_000, CONTINUOUS, track_test=True, patience=20)),
+        "small": Scale(
+            ABOUT_SMALL_CIFAR, _cifar100(10_000, CONTINUOUS, track_test=True, patience=20)
+        ),
     },
     figure="curves",
 )
@@ -72,4 +76,5 @@ HIERARCHY = Experiment(
         ),
     },
     figure="hierarchy",
+    num_seeds=1,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from .curricula import CONTINUOUS, STAGED_CURRICULUM
 from .declaration import FULL, Experiment, Published, Scale, Setting, Variant
 from .published import CNN_SIZES, COMPARISON, LARGE_SIZES, STAGED_GAINS, Row
 
@@ -17,10 +18,10 @@ LABELS = {
 }
 MODELS = {"cnn": "CNN", "resnet18": "ResNet-18", "resnet50": "ResNet-50", "wrn-28-10": "WRN-28-10"}
 WHOLE = {"cifar10": 50_000, "cifar100-coarse": 50_000, "cifar100": 50_000, "tiny-imagenet": 100_000}
-SHORT = "as in the paper, but early stopping after 20 epochs without a better validation accuracy"
-
-CONTINUOUS = Variant("continuous", label="C2F")
-STAGED_VARIANT = Variant("staged", label="C2F staged")
+ABOUT_SMALL = (
+    "the CNN alone, early stopping after 20 epochs without a better validation accuracy instead "
+    "of 50"
+)
 
 
 def compared(data: str) -> tuple[Variant, ...]:
@@ -83,7 +84,7 @@ def _comparison() -> tuple[Setting, ...]:
 
 def _small_comparison() -> tuple[Setting, ...]:
     small = [row for row in CNN_SIZES if row.data == "cifar100" and row.size in (10_000, 5_000)]
-    rows = _rows(tuple(small), (*compared("cifar100"), STAGED_VARIANT))
+    rows = _rows(tuple(small), (*compared("cifar100"), STAGED_CURRICULUM))
     return tuple(replace(row, paper={**row.paper, **_staged_gain(row)}) for row in rows)
 
 
@@ -98,7 +99,7 @@ SIZE = Experiment(
     title="Accuracy and gain over data sets, sizes and models",
     scales={
         FULL: Scale("as in the paper", _rows((*CNN_SIZES, *LARGE_SIZES), (CONTINUOUS,))),
-        "short": Scale(SHORT, _rows(CNN_SIZES, (CONTINUOUS,), patience=20)),
+        "small": Scale(ABOUT_SMALL, _rows(CNN_SIZES, (CONTINUOUS,), patience=20)),
     },
 )
 
@@ -118,8 +119,10 @@ METHODS = Experiment(
 STAGED = Experiment(
     title="The staged and the continuous curriculum",
     scales={
-        FULL: Scale("as in the paper", _rows(STAGED_GAINS, (STAGED_VARIANT, CONTINUOUS))),
-        "short": Scale(SHORT, _rows(STAGED_GAINS, (STAGED_VARIANT, CONTINUOUS), patience=20)),
+        FULL: Scale("as in the paper", _rows(STAGED_GAINS, (STAGED_CURRICULUM, CONTINUOUS))),
+        "small": Scale(
+            ABOUT_SMALL, _rows(STAGED_GAINS, (STAGED_CURRICULUM, CONTINUOUS), patience=20)
+        ),
     },
 )
 
@@ -133,6 +136,10 @@ IMAGENET = Experiment(
                 setting("imagenet", share, "resnet18", (CONTINUOUS,), image_size=64)
                 for share in (0.01, 0.05, 0.1)
             ),
+        ),
+        "small": Scale(
+            "1% of the images alone, of 32×32 pixels, for 60 epochs",
+            (setting("imagenet", 0.01, "resnet18", (CONTINUOUS,), image_size=32, epochs=60),),
         ),
     },
     figure="sizes",

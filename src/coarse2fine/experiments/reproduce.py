@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..data.load import VARIABLE
 from ..errors import RunError, require
-from ..training.result import RunResult
 from ..training.run import versions
 from . import find_experiment
 from .content import (
@@ -44,6 +43,10 @@ class Reproduction:
         epochs: The most epochs, instead of what is declared. Defaults to None.
         folder: Where named data sets lie. Defaults to None: the environment's.
         out: The directory. Defaults to ``"runs/paper"``.
+        command: What was called, to be stored with the results. Defaults to ``""``.
+
+    Attributes:
+        path: The file of its results.
     """
 
     def __init__(
@@ -56,16 +59,19 @@ class Reproduction:
         epochs: int | None = None,
         folder: str | Path | None = None,
         out: str | Path = "runs/paper",
+        command: str = "",
     ) -> None:
-        self.name, self.scale = name, scale
+        self.name, self.scale, self.command = name, scale, command
         self.experiment = find_experiment(name)
         self.about = self.experiment.scale(scale).about
         if epochs is not None:
             self.about += f"; at most {epochs} epochs"
         self.settings = chosen(self.experiment.scale(scale), tuple(only), epochs)
-        self.seeds = tuple(range(self.experiment.seeds)) if seeds is None else tuple(seeds)
+        self.seeds = tuple(range(self.experiment.num_seeds)) if seeds is None else tuple(seeds)
         self.out = Path(out).resolve()  # workers may have another current directory
-        self.folder = None if folder is None else Path(folder).resolve()
+        found = folder or os.environ.get(VARIABLE)
+        self.folder = Path(found).resolve() if found else None
+        self.path = file_of(name, scale, self.out, only, epochs)
         self._check()
 
     def _check(self) -> None:
@@ -81,11 +87,6 @@ class Reproduction:
         """All its trainings."""
         return expand(self.settings, self.seeds, self.out, self.folder)
 
-    @property
-    def path(self) -> Path:
-        """The file of its results."""
-        return file_of(self.name, self.scale, self.out)
-
     def run(
         self, executor: str = "processes", observer: Observer | None = None
     ) -> dict[Task, BaseException]:
@@ -98,11 +99,15 @@ class Reproduction:
         check_executor(executor)
         for task in self.tasks:
             if task.is_done:
-                RunResult.load(task.path)  # a damaged one is better known before than after
+                task.check()  # rather now than after hours
         try:
             return Runner(executor, observer).run(self.tasks)
         finally:
             self.store()
+
+    def table(self) -> str:
+        """Return the table of what is stored, as plain text."""
+        return table(read_content(self.path))
 
     def store(self) -> Content:
         """Store the results of all that is done, with the table and the figure."""
@@ -114,7 +119,7 @@ class Reproduction:
             "figure": self.experiment.figure,
             "scale": {"name": self.scale, "about": self.about},
             "seeds": list(self.seeds),
-            "command": shlex.join(["c2f", *sys.argv[1:]]),
+            "command": self.command,
             "versions": versions(),
             "settings": [
                 collect(setting, self.seeds, self.out, self.experiment.figure)
@@ -126,7 +131,14 @@ class Reproduction:
         return content
 
 
-def redraw(name: str, scale: str, folder: Path, out: Path | None = None) -> Content:
+def redraw(
+    name: str,
+    scale: str,
+    folder: Path,
+    out: Path | None = None,
+    only: Sequence[str] = (),
+    epochs: int | None = None,
+) -> Content:
     """Draw the table and the figure of stored results again, and return the results.
 
     Args:
@@ -134,11 +146,13 @@ def redraw(name: str, scale: str, folder: Path, out: Path | None = None) -> Cont
         scale: Of the experiment.
         folder: Where its results lie.
         out: Where to draw to. Defaults to None: beside the results.
+        only: As the results were made with. Defaults to none.
+        epochs: As the results were made with. Defaults to None.
     """
-    path = file_of(name, scale, folder)
+    path = file_of(name, scale, folder, only, epochs)
     content = read_content(path)
     try:
-        draw(content, file_of(name, scale, out or folder))
+        draw(content, (out or folder) / path.name)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RunError(
             f"{path} is damaged ({type(error).__name__}: {error}); run the experiment again."

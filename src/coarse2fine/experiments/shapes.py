@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .curricula import CONTINUOUS, STAGED_CURRICULUM
 from .declaration import FULL, Experiment, Published, Scale, Setting, Variant
 
-CONTINUOUS, STAGED = Variant("continuous", label="C2F"), Variant("staged", label="C2F staged")
 CLASSES = 30
 
 SMALL: dict[str, Any] = {"image_size": 32, "batch_size": 64, "epochs": 90, "patience": 20}
@@ -64,13 +64,15 @@ def shapes(
 
 
 def _sizes(per_class: Iterable[int], **settings: Any) -> tuple[Setting, ...]:
-    return tuple(shapes(size, (CONTINUOUS, STAGED), **settings) for size in per_class)
+    return tuple(shapes(size, (CONTINUOUS, STAGED_CURRICULUM), **settings) for size in per_class)
 
 
 SIZE = Experiment(
     title="Accuracy against the number of training images on Shapes",
     scales={
-        FULL: Scale("as in the paper", _sizes((50, 100, 200, 500, 1000))),
+        FULL: Scale(
+            "as in the paper, whose sizes are only in a figure", _sizes((50, 100, 200, 500, 1000))
+        ),
         "small": Scale(ABOUT_SMALL, _sizes((40, 75, 150), **SMALL)),
     },
     figure="sizes",

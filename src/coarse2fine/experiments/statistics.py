@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,17 @@ class Paired:
     def win_rate(self) -> float:
         """The share of runs that gained."""
         return self.wins / self.runs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statistics as plain values; None for what a single run cannot tell."""
+        is_one = self.runs == 1
+        return {
+            "gain": self.mean,
+            "standard_error": None if is_one else self.error,
+            "interval": None if is_one else [self.low, self.high],
+            "win_rate": self.win_rate,
+            "runs": self.runs,
+        }
 
     @property
     def is_clear(self) -> bool:
@@ -63,7 +75,7 @@ def paired(gains: Sequence[float]) -> Paired:
     return Paired(mean, error, mean - half, mean + half, wins, len(gains))
 
 
-def falls_short(found: Paired, paper: tuple[float, float | None]) -> float:
+def errors_below(found: Paired, paper: tuple[float, float]) -> float:
     """Return by how many standard errors a gain is below the paper's; negative if above.
 
     Args:
@@ -71,8 +83,8 @@ def falls_short(found: Paired, paper: tuple[float, float | None]) -> float:
         paper: The paper's gain, and its standard error.
 
     Examples:
-        >>> round(falls_short(paired([1.0, 2.0, 3.0]), (4.0, 1.0)), 2)
+        >>> round(errors_below(paired([1.0, 2.0, 3.0]), (4.0, 1.0)), 2)
         1.73
     """
-    error = math.hypot(found.error, paper[1] or 0.0)
+    error = math.hypot(found.error, paper[1])
     return (paper[0] - found.mean) / error if error else math.nan

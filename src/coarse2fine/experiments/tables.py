@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 
 from ..training.result import BASELINE, aligned
 from .content import Content, accuracies, gains, rules
-from .statistics import Paired, falls_short, paired
+from .declaration import FULL
+from .statistics import Paired, errors_below, paired
 
 HEADINGS = ("setting", "method", "runs", "accuracy", "gain", "95% interval", "wins", "paper")
+CAPPED = ("reach-90", "best-epoch")
 Format = Callable[[Sequence[Sequence[str]]], str]
 
 
@@ -51,8 +53,20 @@ def notes(content: Content) -> list[str]:
                 f"{row['label']}: {len(short)} of {len(row['runs'])} runs have not levelled off, "
                 f"so that differences may be noise."
             )
-        found += _below_paper(row)
+        found += _capped(row)
+        found += _below_paper(row, content["scale"]["name"])
     return found
+
+
+def _capped(row: Content) -> list[str]:
+    """Return where the rule for T would have taken more than a third of the epochs."""
+    if row["config"]["curriculum_epochs"] not in CAPPED:
+        return []
+    cap = row["config"]["epochs"] // 3
+    given = [v["name"] for v in row["variants"] if "curriculum_epochs" in v["settings"]]
+    lengths = [run["curriculum_epochs"] for run in row["runs"] if run["method"] not in given]
+    cut = sum(length == cap for length in lengths if length is not None)
+    return [f"{row['label']}: T is cut to {cap}, a third of the epochs, in {cut} runs."] * bool(cut)
 
 
 def _missing(row: Content, seeds: int) -> list[str]:
@@ -61,18 +75,19 @@ def _missing(row: Content, seeds: int) -> list[str]:
     return [f"{row['label']}: {missing} of {wanted} runs are missing."] if missing else []
 
 
-def _below_paper(row: Content) -> list[str]:
+def _below_paper(row: Content, scale: str) -> list[str]:
     """Return where a gain is below the paper's by more than chance would have it."""
     found = []
     for variant in row["variants"]:
         name, differences = variant["name"], gains(row, variant["name"])
-        if name in row["paper"] and len(differences) > 1:
-            mean, error = row["paper"][name]
-            distance = falls_short(paired(differences), (mean, error))
+        mean, error = row["paper"].get(name, (0.0, None))
+        if error is not None and len(differences) > 1:
+            distance = errors_below(paired(differences), (mean, error))
             if distance > 2:
+                where = "" if scale == FULL else f", whose scale is another than {scale}"
                 found.append(
                     f"{row['label']}: the gain of {variant['label']} is {distance:.1f} standard "
-                    f"errors below the paper's."
+                    f"errors below the paper's{where}."
                 )
     return found
 

@@ -8,16 +8,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from ..data import Source
 from ..data.load import load_data
 from ..errors import require
+from ..methods import PLAIN
+from ..training.config import without_say
 from ..training.fit import given_hierarchy, launch
 from ..training.progress import Watcher
 from ..training.result import BASELINE, RunResult
-from ..training.run import METRICS, RESULT, read_lines
+from ..training.run import CONFIG, METRICS, RESULT, check_same, read_lines
 from ..training.seed import SeedRuns, Study
-from .declaration import Setting, Variant
+from .declaration import OF_MACHINE, Setting, Variant
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,27 @@ class Task:
     def shares_trainings(self) -> bool:
         """Whether further models are trained for it, which other variants may need too."""
         config = self.setting.config(self.variant, (self.seed,))
-        is_searched = config.curriculum_epochs == "search" and config.is_needed("length")
-        return is_searched or (config.hierarchy_model is not None and config.is_needed("hierarchy"))
+        return config.hierarchy_model is not None and config.is_needed("hierarchy")
 
     @property
     def is_done(self) -> bool:
         """Whether it has its result."""
         return (self.path / RESULT).is_file()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that its result depends on."""
+        method = self.variant.trains_by if self.variant else PLAIN
+        settings = self.setting.config(self.variant, (self.seed,)).to_dict()
+        others = (*OF_MACHINE, *without_say(method))
+        return {name: value for name, value in settings.items() if name not in others}
+
+    def check(self) -> None:
+        """Raise a `RunError` where the run was made with other settings, or is damaged."""
+        every = self.setting.config(self.variant, (self.seed,)).to_dict()
+        others = tuple(every.keys() - self.settings.keys())
+        check_same(self.path / CONFIG, {"config": self.settings}, but=others)
+        RunResult.load(self.path)
 
     @property
     def epochs_done(self) -> int:
@@ -84,7 +101,6 @@ def expand(
     seeds: tuple[int, ...],
     store: Path,
     folder: Path | None = None,
-    threads: int | None = None,
 ) -> list[Task]:
     """Return every training of an experiment, each baseline before what is compared with it.
 
@@ -94,8 +110,13 @@ def expand(
     for setting in settings:
         for seed in seeds:
             for variant in (None, *setting.variants):
-                task = Task(setting, variant, seed, store, folder, threads)
-                found.setdefault(task.path, task)
+                task = Task(setting, variant, seed, store, folder)
+                same = found.setdefault(task.path, task)
+                if same.setting is not setting and same.settings != task.settings:
+                    raise ValueError(
+                        f"{same.setting.label!r} and {setting.label!r} would train {task.name!r} "
+                        f"in one directory by different settings; give the variants other names."
+                    )
     return list(found.values())
 
 
@@ -110,7 +131,7 @@ def carry_out(task: Task) -> RunResult:
     with _ONE_AT_A_TIME, _kept(task):
         if task.threads is not None:
             torch.set_num_threads(task.threads)
-        runs = SeedRuns(_study(task), task.seed)
+        runs = SeedRuns(_study(task), task.seed, search=f"search-{task.name}")
         if task.variant is not None:
             return runs.train_method(task.variant.trains_by, task.name)
         baseline = runs.baseline
@@ -139,7 +160,7 @@ def _study(task: Task) -> Study:
     config = task.setting.config(task.variant, (task.seed,))
     source = _source(config.data, task.folder, config.image_size, config.target, config.text)
     return Study(
-        fabric=launch(config),
+        fabric=launch(replace(config, devices=1)),  # the workers share the devices
         asked=asked,
         config=config,
         source=source,

@@ -96,9 +96,12 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def remove_checkpoints(folder: Path) -> None:
-    """Remove all checkpoints of a folder, since the run is done."""
+    """Remove all checkpoints of a folder, since the run is done.
+
+    Several processes may find that out at a time.
+    """
     for path in _numbered(folder):
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
     _remove_unfinished(folder)
 
 

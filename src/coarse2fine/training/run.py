@@ -214,7 +214,7 @@ def locked(path: Path) -> Iterator[None]:
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of what has a say in the numbers."""
-    names = ("coarse2fine", "torch", "numpy", "lightning-fabric")
+    names = ("coarse2fine", "torch", "numpy", "scipy", "lightning-fabric")
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 

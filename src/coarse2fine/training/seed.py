@@ -197,8 +197,9 @@ class SeedRuns:
         data = self.study.data(self.seed, self.config.val_share or 0.0)
         baseline = self._run(f"{self.search}/baseline", PLAIN, data)
         hierarchy = self._hierarchy(baseline, data, f"{self.search}/")
+        method = next(name for name in self.config.methods if "length" in find_method(name).needs)
         tried = [
-            self._run(f"{self.search}/T-{length:02d}", "continuous", data, hierarchy, length)
+            self._run(f"{self.search}/T-{length:02d}", method, data, hierarchy, length)
             for length in candidates
         ]
         return best_candidate(candidates, [run.val_accuracy or 0.0 for run in tried])
