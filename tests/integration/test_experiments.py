@@ -155,7 +155,7 @@ def test_ctrl_c_ends_all_with_one_sentence(folder):
     assert out == ""
     assert not tiny.is_running(worker)
     wait_for_end(process.pid)
-    assert "spl | 0 |" in (folder / "runs" / "tiny.TINY.md").read_text()
+    assert "spl | 0 |" in (folder / "runs" / "tiny.TINY-only-spl.md").read_text()
 
 
 def test_where_the_command_is_killed_its_workers_end_and_it_goes_on(folder, threads, undisturbed):

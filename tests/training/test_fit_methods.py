@@ -117,6 +117,7 @@ def test_a_method_of_ones_own_is_compared_under_its_name(tmp_path):
     [
         ({"methods": "curious"}, "method must be one of .*Got 'curious'"),
         ({"method_settings": {"spl.speed": 2}}, "spl has no setting 'speed'"),
+        ({"method_settings": {"spl.growth": 2}}, "spl.growth is of a method that is not trained"),
         ({"methods": "nbdt", "baseline": False}, "needs a baseline, whose final layer"),
     ],
 )
@@ -171,7 +172,7 @@ def with_baseline_of(trained, path):
         {"curriculum_epochs": 3},
         {"max_levels": None, "linkage": "complete", "stage_epochs": 1},
         {"hierarchy": hierarchy(), "max_levels": None},
-        {"method_settings": {"nbdt.weight": 2.0}},
+        {"methods": ("nbdt",), "method_settings": {"nbdt.weight": 2.0}},
         {"hierarchy_model": "studies:SmallNet"},
     ],
     ids=lambda changes: next(iter(changes)),

@@ -242,6 +242,7 @@ def test_provenance_is_settings_versions_and_command(monkeypatch):
         "torch",
         "numpy",
         "lightning-fabric",
+        "scipy",
     }
 
 

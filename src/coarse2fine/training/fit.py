@@ -112,6 +112,12 @@ def resolve(config: Config, source: Source) -> Config:
     """Return the settings with the model and its recipe filled in for the data."""
     model = config.model or default_model(source.kind)
     filled = replace(config, model=model).with_recipe(recipe_for(model))
+    for name in filled.method_settings or {}:
+        if name.rpartition(".")[0] not in filled.methods:
+            raise ValueError(
+                f"the setting {name} is of a method that is not trained; those are "
+                f"{', '.join(filled.methods) or 'none'}."
+            )
     if filled.curriculum_epochs == "search" and filled.methods != ("continuous",):
         raise ValueError("to search for curriculum_epochs, the method must be continuous alone.")
     return filled
