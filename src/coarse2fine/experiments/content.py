@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._files import parse_json
+from .._files import parse_json, write_atomically
 from ..errors import RunError
 from ..training.result import BASELINE, RunResult
-from ..training.run import RESULT, write_json
+from ..training.run import RESULT
 from .declaration import FULL, Setting
 from .figures import FIGURES, find_figure
 from .statistics import paired
@@ -98,7 +99,10 @@ def file_of(
 def store_content(path: Path, content: Content) -> None:
     """Write results to a file, and make its folder where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, content)
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    # A row of a matrix is one line, not one for each number.
+    text = re.sub(r"\[\s+[-\d.eE,\s]+\]", lambda found: "".join(found[0].split()), text)
+    write_atomically(path, text + "\n")
 
 
 def read_content(path: Path) -> Content:
