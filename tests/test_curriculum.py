@@ -191,3 +191,8 @@ def test_rules_refuse_no_accuracies_and_nan(rule):
 def test_every_candidate_needs_an_accuracy():
     with pytest.raises(ValueError, match="each of the 2 candidates. Got 1"):
         best_candidate([5, 10], [0.1])
+
+
+def test_a_loss_without_a_hierarchy_has_no_curriculum():
+    with pytest.raises(ValueError, match="set criterion.hierarchy first"):
+        Curriculum(CoarseToFineLoss(), epochs=3)

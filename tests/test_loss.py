@@ -199,3 +199,32 @@ def test_eval_mode_treats_half_precision_and_bad_targets_as_training_does(hierar
     assert criterion(batch[0].half(), batch[1]).dtype == torch.float32
     with pytest.raises(ValueError, match=r"target\[0\] is 12"):
         criterion(batch[0], torch.full_like(batch[1], 12))
+
+
+def test_without_a_hierarchy_it_is_plain_cross_entropy():
+    criterion = CoarseToFineLoss(label_smoothing=0.1, weight=torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    logits, target = torch.randn(5, 4), torch.tensor([0, 1, 2, 3, -100])
+    expected = F.cross_entropy(logits, target, criterion.weight, label_smoothing=0.1)
+    assert torch.equal(criterion(logits, target), expected)
+    assert (criterion.hierarchy, criterion.level) == (None, 0)
+    assert repr(criterion) == "CoarseToFineLoss(no hierarchy yet)"
+    with pytest.raises(ValueError, match="level must lie in 0..0"):
+        criterion.level = 1
+
+
+def test_a_hierarchy_can_be_given_later():
+    hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+    criterion = CoarseToFineLoss()
+    criterion.hierarchy = hierarchy
+    logits, target = torch.randn(5, 4), torch.tensor([0, 1, 2, 3, 0])
+    assert torch.equal(criterion(logits, target), CoarseToFineLoss(hierarchy)(logits, target))
+
+
+def test_the_state_of_a_loss_with_levels_can_be_loaded_where_there_are_none():
+    trained = CoarseToFineLoss(Hierarchy.from_levels([[0, 0, 1, 1]]))
+    trained.level = 1
+    criterion = CoarseToFineLoss()
+    criterion.load_state_dict(trained.state_dict())
+    assert criterion.level == 0
+    trained.load_state_dict(criterion.state_dict())
+    assert trained.level == 0

@@ -50,6 +50,7 @@ LAYERS = {
     "methods": {"data"},
     "training": {"data", "models", "methods"},
     "experiments": {"data", "models", "methods", "training"},
+    "integrations": {"data", "models", "methods", "training", "experiments"},
     "cli": {"data", "models", "methods", "training", "experiments"},
 }
 

@@ -51,7 +51,7 @@ class Curriculum:
         if sum(given is not None for given in (epochs, steps, boundaries)) != 1:
             raise ValueError("give exactly one of epochs, steps and boundaries.")
         self.criterion = criterion
-        levels = len(criterion.hierarchy.levels)
+        levels = len(self._hierarchy.levels)
         if boundaries is not None:
             self.boundaries = _check_boundaries(boundaries, levels)
         else:
@@ -91,7 +91,7 @@ class Curriculum:
         return {
             "epoch": self.epoch,
             "boundaries": list(self.boundaries),
-            "hierarchy": self.criterion.hierarchy.to_dict(),
+            "hierarchy": self._hierarchy.to_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -100,16 +100,22 @@ class Curriculum:
         if missing:
             raise ValueError(f"not a curriculum's state: it lacks {', '.join(sorted(missing))}.")
         hierarchy = Hierarchy.from_dict(state["hierarchy"])
-        classes = self.criterion.hierarchy.num_classes
+        classes = self._hierarchy.num_classes
         if hierarchy.num_classes != classes:
             raise ValueError(
                 f"the state's hierarchy has {hierarchy.num_classes} classes, the loss {classes}."
             )
         boundaries = _check_boundaries(state["boundaries"], len(hierarchy.levels))
-        if hierarchy != self.criterion.hierarchy:
+        if hierarchy != self._hierarchy:
             self.criterion.hierarchy = hierarchy
         self.boundaries = boundaries
         self.step(state["epoch"])
+
+    @property
+    def _hierarchy(self) -> Hierarchy:
+        if self.criterion.hierarchy is None:
+            raise ValueError("the criterion has no hierarchy; set criterion.hierarchy first.")
+        return self.criterion.hierarchy
 
     def __repr__(self) -> str:
         return f"Curriculum(boundaries={self.boundaries}, epoch={self.epoch}, level={self.level})"

@@ -23,7 +23,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
     means the same all along.
 
     Args:
-        hierarchy: The levels.
+        hierarchy: The levels. Defaults to None: plain cross-entropy until one is set.
         weight: See `coarse_cross_entropy`, as for all that follow. Defaults to None.
         ignore_index: Defaults to -100.
         reduction: Defaults to ``"mean"``.
@@ -41,11 +41,11 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
     """
 
     _level: Tensor
-    _clusters: Tensor
+    _clusters: Tensor | None
 
     def __init__(
         self,
-        hierarchy: Hierarchy,
+        hierarchy: Hierarchy | None = None,
         weight: Tensor | None = None,
         ignore_index: int = -100,
         reduction: str = "mean",
@@ -61,16 +61,17 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         self.hierarchy = hierarchy
 
     @property
-    def hierarchy(self) -> Hierarchy:
-        """The levels; setting another hierarchy goes back to its coarsest level."""
+    def hierarchy(self) -> Hierarchy | None:
+        """The levels, if there are any yet; setting others goes back to the coarsest level."""
         return self._hierarchy
 
     @hierarchy.setter
-    def hierarchy(self, hierarchy: Hierarchy) -> None:
-        if not isinstance(hierarchy, Hierarchy):
+    def hierarchy(self, hierarchy: Hierarchy | None) -> None:
+        if not isinstance(hierarchy, Hierarchy | None):
             raise TypeError(f"hierarchy must be a Hierarchy. Got {type(hierarchy).__name__}.")
         self._hierarchy = hierarchy
-        clusters = torch.from_numpy(np.stack(hierarchy.levels)).to(self._level.device)
+        levels = None if hierarchy is None else torch.from_numpy(np.stack(hierarchy.levels))
+        clusters = None if levels is None else levels.to(self._level.device)
         # Not part of the state: the hierarchy is, and its owner keeps it.
         self.register_buffer("_clusters", clusters, persistent=False)
         self._partitions: dict[int, Partition] = {}
@@ -83,7 +84,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
 
     @level.setter
     def level(self, level: int) -> None:
-        depth = len(self.hierarchy.levels)
+        depth = self._depth
         if not isinstance(level, int | np.integer) or isinstance(level, bool):
             raise TypeError(f"level must be an integer. Got {level!r}.")
         if not -depth <= level < depth:
@@ -95,12 +96,14 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss at the level in force; in eval mode at the finest."""
+        if self._clusters is None:
+            return super().forward(input, target)
         if torch.compiler.is_compiling():
             if not self.training:
                 return super().forward(input, target)
             clusters, partition = self._clusters.index_select(0, self._level[None])[0], None
         else:
-            partition = self._prepared(self._current if self.training else -1)
+            partition = self._prepared(self._clusters, self._current if self.training else -1)
             clusters = partition.clusters
         return level_cross_entropy(
             input,
@@ -115,16 +118,22 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
 
     def extra_repr(self) -> str:
         """Return what `print` shows."""
-        depth = len(self.hierarchy.levels)
-        return f"classes={self.hierarchy.num_classes}, level={self.level} of 0..{depth - 1}"
+        if self.hierarchy is None:
+            return "no hierarchy yet"
+        return f"classes={self.hierarchy.num_classes}, level={self.level} of 0..{self._depth - 1}"
 
-    def _prepared(self, level: int) -> Partition:
-        level %= len(self._clusters)
+    @property
+    def _depth(self) -> int:
+        return 1 if self.hierarchy is None else len(self.hierarchy.levels)
+
+    def _prepared(self, clusters: Tensor, level: int) -> Partition:
+        level %= len(clusters)
         found = self._partitions.get(level)
-        if found is None or found.clusters.device != self._clusters.device:
-            found = self._partitions[level] = Partition(self._clusters[level])
+        if found is None or found.clusters.device != clusters.device:
+            found = self._partitions[level] = Partition(clusters[level])
         return found
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *args)
-        self.level = int(self._level)
+        # Without levels a stored level means nothing; who sets the hierarchy sets the level.
+        self.level = 0 if self.hierarchy is None else int(self._level)

@@ -1,0 +1,1 @@
+"""Adapters to other training libraries, one file each; import the one you need."""
