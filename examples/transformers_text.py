@@ -1,0 +1,172 @@
+"""A small BERT with random weights, trained by Hugging Face's Trainer on a csv of sentences.
+
+The baseline is trained first; its classifier gives the hierarchy and its validation accuracies
+the length of the curriculum. Then the same network is trained anew, from the same weights and
+for as many epochs, through the levels.
+
+    python examples/transformers_text.py
+    python examples/transformers_text.py --data train.csv --test test.csv --label category
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+import transformers
+from datasets import Dataset
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    DataCollatorWithPadding,
+    PreTrainedTokenizerFast,
+    Trainer,
+    TrainingArguments,
+)
+
+from coarse2fine import Hierarchy, capped_length, epochs_to_reach
+from coarse2fine.integrations.transformers import coarse_to_fine
+
+REQUESTS = Path(__file__).parent / "data" / "requests.csv"
+PADDING, UNKNOWN, START = "[PAD]", "[UNK]", "[CLS]"
+
+
+def read(path, options):
+    return pd.read_csv(path).rename(columns={options.text: "text", options.label: "intent"})
+
+
+def cut(table, size):
+    return table[:size], table[size:]
+
+
+def read_splits(options, seed):
+    """Return the three splits of the data, as tables of sentences and their classes."""
+    table = read(options.data, options).sample(frac=1, random_state=seed)
+    if options.test is None:
+        test, table = cut(table, len(table) // 4)
+    else:
+        test = read(options.test, options)
+    valid, train = cut(table, len(table) // 5)
+    return {"train": train, "valid": valid, "test": test}
+
+
+def make_tokenizer(sentences):
+    tokenizer = Tokenizer(models.WordPiece(unk_token=UNKNOWN))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = {"pad_token": PADDING, "unk_token": UNKNOWN, "cls_token": START}
+    trainer = trainers.WordPieceTrainer(vocab_size=2000, special_tokens=list(special.values()))
+    tokenizer.train_from_iterator(sentences, trainer)
+    start = [(START, tokenizer.token_to_id(START))]  # BERT classifies by this token
+    tokenizer.post_processor = processors.TemplateProcessing(f"{START} $A", special_tokens=start)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=48, **special)
+
+
+def encoded(table, tokenizer, names):
+    tokens = tokenizer(list(table.text), truncation=True, return_token_type_ids=False)
+    return Dataset.from_dict({**tokens, "label": [names.index(name) for name in table.intent]})
+
+
+def accuracy(prediction):
+    return {"accuracy": float(np.mean(prediction.predictions.argmax(-1) == prediction.label_ids))}
+
+
+def train(options, seed, tokenizer, data, num_classes, folder, curriculum=None):
+    """Return the model of the best validation epoch, its test accuracy, and the log."""
+    loss, callback = curriculum or (None, None)
+    arguments = TrainingArguments(
+        folder,
+        num_train_epochs=options.epochs,
+        per_device_train_batch_size=options.batch_size,
+        per_device_eval_batch_size=256,
+        learning_rate=options.lr,
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=0.1,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        logging_strategy="epoch",
+        save_total_limit=1,
+        load_best_model_at_end=True,
+        metric_for_best_model="accuracy",
+        seed=seed,
+        use_cpu=True,
+        report_to="none",
+        disable_tqdm=True,
+    )
+    torch.manual_seed(seed)
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4}
+    widths = {"hidden_size": 128, "intermediate_size": 256, "initializer_range": 0.05}
+    model = BertForSequenceClassification(
+        BertConfig(vocab_size=len(tokenizer), num_labels=num_classes, **sizes, **widths)
+    )
+    trainer = Trainer(
+        model,
+        arguments,
+        data_collator=DataCollatorWithPadding(tokenizer),
+        train_dataset=data["train"],
+        eval_dataset=data["valid"],
+        compute_metrics=accuracy,
+        compute_loss_func=loss,
+        callbacks=[callback] if callback else None,
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.train()
+    log = trainer.state.log_history
+    return model, 100 * trainer.evaluate(data["test"])["eval_accuracy"], log
+
+
+def run(options, seed):
+    """Train without and with the curriculum, print and return the figures of one seed."""
+    tables = read_splits(options, seed)
+    names = sorted(tables["train"].intent.unique())
+    tokenizer = make_tokenizer(tables["train"].text)
+    data = {split: encoded(table, tokenizer, names) for split, table in tables.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        common = options, seed, tokenizer, data, len(names)
+        baseline, without, log = train(*common, f"{folder}/baseline")
+        accuracies = [entry["eval_accuracy"] for entry in log if "eval_accuracy" in entry]
+        length = capped_length(epochs_to_reach(accuracies), options.epochs)
+        hierarchy = Hierarchy.from_classifier(baseline, class_names=names)
+        curriculum = coarse_to_fine(hierarchy, epochs=length)
+        _, with_it, log = train(*common, f"{folder}/curriculum", curriculum)
+    levels = [entry["curriculum_level"] for entry in log if "loss" in entry]
+    clusters = list(hierarchy.num_clusters)
+    print(f"{hierarchy.to_text(max_lines=20)}\n\nlevel of each epoch: {levels}")
+    print(
+        f"seed {seed}: test accuracy {without:.1f} without, {with_it:.1f} with the curriculum "
+        f"(T = {length})\n",
+        flush=True,
+    )
+    return {"seed": seed, "without": without, "with": with_it, "T": length, "clusters": clusters}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", default=REQUESTS, help="a csv of sentences")
+    parser.add_argument("--test", help="a csv for testing (default: a quarter of the data)")
+    parser.add_argument("--text", default="text", help="the column of sentences")
+    parser.add_argument("--label", default="intent", help="the column of classes")
+    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    results = []
+    for seed in options.seeds:
+        results.append(run(options, seed))
+        if options.json:
+            versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+            settings = {key: getattr(options, key) for key in ("epochs", "batch_size", "lr")}
+            content = {"settings": settings, "versions": versions, "runs": results}
+            options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""A training by the Trainer, in as many processes as it is started in; see test_transformers."""
+
+import os
+import sys
+from pathlib import Path
+
+import torch
+from test_transformers import EPOCHS, HIERARCHY, K, make_trainer
+
+from coarse2fine import Hierarchy
+from coarse2fine.integrations.transformers import coarse_to_fine
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    rank, processes = (int(os.environ.get(name, d)) for name, d in (("RANK", 0), ("WORLD_SIZE", 1)))
+    words = torch.randint(20, (24, 5), generator=torch.Generator().manual_seed(0))
+    data = [{"input_ids": row, "labels": index % K} for index, row in enumerate(words)]
+    # The others' hierarchy is wrong: they are to take that of the first process.
+    hierarchy = HIERARCHY if rank == 0 else Hierarchy.from_levels([[0, 1, 1, 1, 1, 1]])
+    loss, callback = coarse_to_fine(hierarchy, epochs=EPOCHS)
+    batch = {"per_device_train_batch_size": 8 // processes}
+    trainer = make_trainer(folder, data, [callback], loss=loss, **batch)
+    trainer.train()
+    log = trainer.state.log_history
+    torch.save(
+        {
+            "model": trainer.model.state_dict(),
+            "hierarchy": callback.curriculum.criterion.hierarchy.to_dict(),
+            "levels": [entry["curriculum_level"] for entry in log if "loss" in entry],
+        },
+        folder / f"weights-{rank}.pt",
+    )
