@@ -176,3 +176,29 @@ def test_labels_out_of_range_are_named(as_type: Any, wrong: int) -> None:
 def test_labels_must_be_integers(labels: Any) -> None:
     with pytest.raises(TypeError, match="labels must hold integers"):
         make().coarsen(labels, 0)
+
+
+def test_classes_are_matched_by_name():
+    hierarchy = Hierarchy.from_taxonomy({"pet": ["dog", "cat"], "vehicle": ["car"]})
+    found = hierarchy.for_classes(["car", "cat", "dog"])
+    assert found.levels[0].tolist() == [1, 0, 0]
+    assert found.class_names == ("car", "cat", "dog")
+    assert found.cluster_names == (("pet", "vehicle"),)
+
+
+def test_classes_without_names_take_those_of_the_data():
+    found = Hierarchy.from_levels([[0, 1, 1]]).for_classes(["car", "cat", "dog"])
+    assert (found.levels[0].tolist(), found.class_names) == ([0, 1, 1], ("car", "cat", "dog"))
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["car", "cat"], "the hierarchy has 3 classes, the data 2"),
+        (["car", "cat", "cow"], "the hierarchy has no class 'cow', which the data has"),
+    ],
+)
+def test_other_classes_are_refused(names, message):
+    hierarchy = Hierarchy.from_taxonomy({"pet": ["dog", "cat"], "vehicle": ["car"]})
+    with pytest.raises(ValueError, match=message):
+        hierarchy.for_classes(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from reprlib import repr as short
 from typing import Any
@@ -226,3 +226,14 @@ def _read_level(level: Any, classes: int, index: int) -> IntArray:
                 f"{short(cluster)}."
             )
     return np.array(level, np.int64)
+
+
+def match_names(own: Sequence[str] | None, wanted: Sequence[str], num_classes: int) -> list[int]:
+    """Return where each wanted class stands among a hierarchy's own, which may have no names."""
+    if num_classes != len(wanted):
+        raise ValueError(f"the hierarchy has {num_classes} classes, the data {len(wanted)}.")
+    places = {name: place for place, name in enumerate(wanted if own is None else own)}
+    missing = [name for name in wanted if name not in places]
+    if missing:
+        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
+    return [places[name] for name in wanted]

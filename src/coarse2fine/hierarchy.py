@@ -23,6 +23,7 @@ from ._levels import (
     check_names,
     check_whole,
     frozen,
+    match_names,
     read_parts,
     to_level,
 )
@@ -287,6 +288,16 @@ class Hierarchy:
         if count >= depth:
             return self
         return self.keep_levels(np.linspace(depth - 1, 0, count).round().astype(int).tolist())
+
+    def for_classes(self, class_names: Sequence[str]) -> Hierarchy:
+        """Return the hierarchy with the classes of some data, in their order.
+
+        Classes are matched by name; where the hierarchy has no names, it gets these.
+        """
+        names = tuple(class_names)
+        order = match_names(self.class_names, names, self.num_classes)
+        coarse = [level[order] for level in self.levels[:-1]]
+        return Hierarchy([*coarse, self.levels[-1]], names, self.cluster_names)
 
     # ------------------------------------------------------------------ text, files, value
 

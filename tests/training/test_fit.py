@@ -25,7 +25,6 @@ from coarse2fine import (
     RunError,
     RunResult,
 )
-from coarse2fine.training.hierarchies import with_names
 from coarse2fine.training.run import locked
 
 DISTANCES = np.abs(np.subtract.outer([0, 1, 5, 6, 20, 21], [0, 1, 5, 6, 20, 21])).astype(float)
@@ -194,7 +193,7 @@ def test_a_hierarchy_without_coarse_levels_is_matched_too():
     with pytest.warns(UserWarning, match="no level above the classes"):
         flat = Hierarchy.from_levels([[0, 1, 2]], ["cat", "dog", "fox"])
     with pytest.warns(UserWarning, match="no level above the classes"):
-        found = with_names(flat, ("fox", "cat", "dog"))
+        found = flat.for_classes(["fox", "cat", "dog"])
     assert (found.class_names, found.num_clusters) == (("fox", "cat", "dog"), (3,))
 
 

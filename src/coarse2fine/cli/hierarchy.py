@@ -71,9 +71,7 @@ def command(
     names = None if classes is None else _class_names(classes)
     hierarchy = read_hierarchy(source, metric=metric, linkage=linkage, head=head, class_names=names)
     if names is not None and hierarchy.class_names != tuple(names):
-        from ..training.hierarchies import with_names
-
-        hierarchy = with_names(hierarchy, tuple(names))
+        hierarchy = hierarchy.for_classes(names)
     if max_levels is not None:
         hierarchy = hierarchy.max_levels(max_levels)
     show(json.dumps(hierarchy.to_dict()) if as_json else hierarchy.to_text(max_lines=max_lines))

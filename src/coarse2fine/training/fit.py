@@ -20,7 +20,7 @@ from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
 from .config import GIVEN, Config
-from .hierarchies import read_hierarchy, with_names
+from .hierarchies import read_hierarchy
 from .identity import import_path, structure
 from .memory import keep_freed_memory
 from .progress import Watcher
@@ -205,11 +205,10 @@ def given_hierarchy(hierarchy: Any, config: Config, source: Source) -> Hierarchy
     if hierarchy is None:
         return None
     names = source.train.class_names
-    if isinstance(hierarchy, str | os.PathLike):
-        options: dict[str, Any] = {"linkage": config.linkage, "class_names": names}
-        hierarchy = read_hierarchy(
-            Path(hierarchy), metric=config.metric, head=config.head, **options
-        )
-    elif not isinstance(hierarchy, Hierarchy):
-        hierarchy = Hierarchy.from_distances(hierarchy, linkage=config.linkage)  # type: ignore[arg-type]
-    return with_names(hierarchy, names)
+    if isinstance(hierarchy, Hierarchy):
+        return hierarchy.for_classes(names)
+    options: dict[str, Any] = {"linkage": config.linkage, "class_names": names}
+    if not isinstance(hierarchy, str | os.PathLike):
+        return Hierarchy.from_distances(hierarchy, **options)
+    made = read_hierarchy(Path(hierarchy), metric=config.metric, head=config.head, **options)
+    return made.for_classes(names)

@@ -79,24 +79,6 @@ def read_hierarchy(
         raise ValueError(f"{path}: {error}") from error
 
 
-def with_names(hierarchy: Hierarchy, class_names: tuple[str, ...]) -> Hierarchy:
-    """Return a given hierarchy for the data's classes, matched by name where it has names."""
-    if hierarchy.num_classes != len(class_names):
-        raise ValueError(
-            f"the hierarchy has {hierarchy.num_classes} classes, the data {len(class_names)}."
-        )
-    named = hierarchy.class_names
-    if named is None or named == class_names:
-        return Hierarchy(hierarchy.levels, class_names, hierarchy.cluster_names)
-    places = {name: place for place, name in enumerate(named)}
-    missing = [name for name in class_names if name not in places]
-    if missing:
-        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
-    order = [places[name] for name in class_names]
-    levels = [*(level[order] for level in hierarchy.levels[:-1]), hierarchy.levels[-1]]
-    return Hierarchy(levels, class_names, hierarchy.cluster_names)
-
-
 def _from_matrix(path: Path, matrix: Any, metric: str, linkage: Any, names: Names) -> Hierarchy:
     """Return the hierarchy of embeddings, distances or a confusion matrix."""
     options: dict[str, Any] = {"linkage": linkage, "class_names": names}

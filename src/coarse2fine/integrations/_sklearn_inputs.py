@@ -1,0 +1,105 @@
+"""What the scikit-learn estimator is given: settings, samples, network, checked."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .._arrays import IntArray
+from .._levels import check_whole
+from ..clustering import Linkage
+from ..data.split import Kind
+from ..distances import Metric
+from ..models import build_model
+
+_LEAST = {"width": 1, "max_epochs": 1, "patience": 0, "batch_size": 1, "curriculum_epochs": 0}
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse settings that would be noticed late or not clearly."""
+    length = estimator.curriculum_epochs
+    if isinstance(length, str) and length != "auto":
+        raise TypeError(f"curriculum_epochs must be an integer or 'auto'. Got {length!r}.")
+    for name, least in _LEAST.items():
+        value = getattr(estimator, name)
+        if (name, value) == ("curriculum_epochs", "auto"):
+            continue
+        if check_whole(value, name) < least:
+            raise ValueError(f"{name} must be at least {least}. Got {value}.")
+    if not 0 < estimator.validation_fraction < 1:
+        raise ValueError(
+            f"validation_fraction must be more than 0 and less than 1. Got "
+            f"{estimator.validation_fraction}."
+        )
+    if not callable(estimator.optimizer):
+        raise TypeError(
+            f"optimizer must be a class such as torch.optim.SGD. Got {estimator.optimizer!r}."
+        )
+    for name, valid in (("metric", get_args(Metric)), ("linkage", get_args(Linkage))):
+        value = getattr(estimator, name)
+        if isinstance(value, str) and value not in valid:
+            raise ValueError(f"{name} must be one of {', '.join(valid)}. Got {value!r}.")
+
+
+def validation_mask(targets: IntArray, fraction: float, seed: int) -> NDArray[np.bool_]:
+    """Return which samples are for validation: at random, of every class alike.
+
+    One sample of every class is always left to train on.
+
+    Args:
+        targets: The class of each sample, from 0.
+        fraction: The share of all samples; one at least is taken.
+        seed: Of the choice.
+
+    Examples:
+        >>> targets = np.repeat([0, 1, 2], [11, 21, 1])
+        >>> np.bincount(targets[validation_mask(targets, 0.2, seed=0)])
+        array([2, 5])
+    """
+    order = np.random.RandomState(seed).permutation(len(targets))
+    order = order[np.argsort(targets[order], kind="stable")]
+    spare = order[1:][np.diff(targets[order]) == 0]
+    if not len(spare):
+        raise ValueError("every sample of y is of another class, so none is left to validate on.")
+    count = min(max(1, round(fraction * len(targets))), len(spare))
+    mask = np.zeros(len(targets), bool)
+    mask[spare[(2 * np.arange(count) + 1) * len(spare) // (2 * count)]] = True
+    return mask
+
+
+def fresh_module(
+    module: str | nn.Module | Callable[..., nn.Module], num_classes: int, inputs: Tensor
+) -> nn.Module:
+    """Return a new network with its initial weights, of which no one else has a part.
+
+    Args:
+        module: See `build_model`; or an ``nn.Module``, which is copied.
+        num_classes: K.
+        inputs: Samples, whose shape it is made for.
+    """
+    if isinstance(module, nn.Module):
+        made = copy.deepcopy(module).cpu()
+    else:
+        kind: Kind = "table" if inputs.dim() == 2 else "image"
+        made = build_model(module, num_classes, inputs.shape[1:], kind)
+    _check_outputs(made, inputs[:2], num_classes)
+    return made
+
+
+def _check_outputs(module: nn.Module, inputs: Tensor, num_classes: int) -> None:
+    """Refuse a module that does not give one logit for each class."""
+    module.eval()
+    with torch.no_grad():  # which gives lazy layers their sizes too
+        outputs = module(inputs)
+    got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+    if got != (len(inputs), num_classes):
+        raise ValueError(
+            f"module must give a tensor with a logit for each of the {num_classes} classes, of "
+            f"the shape {(len(inputs), num_classes)} for {len(inputs)} samples. Got {got}."
+        )

@@ -1,0 +1,237 @@
+"""How the scikit-learn estimator trains: skorch, and a loss that goes through the levels."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score  # type: ignore[import-untyped]
+from skorch import NeuralNetClassifier  # type: ignore[import-untyped]
+from skorch.callbacks import Callback, EarlyStopping, EpochScoring  # type: ignore[import-untyped]
+from skorch.helper import predefined_split  # type: ignore[import-untyped]
+from skorch.history import History  # type: ignore[import-untyped]
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from ..curriculum import Curriculum
+from ..hierarchy import Hierarchy
+from ..loss import CoarseToFineLoss
+from ..models.table import TableMLP
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the baseline's and the curriculum's training have in common.
+
+    Args:
+        module: Freshly made; each training starts from its weights.
+        samples: To train on.
+        valid: To validate on.
+        weights: Of the classes, in the loss and in the validation accuracy.
+        label_smoothing: Of the loss.
+        patience: See `BestAtFinest`.
+        seed: Of the order of the samples and of dropout, in each training alike.
+        settings: What else skorch's net is given.
+    """
+
+    module: nn.Module
+    samples: TensorDataset
+    valid: TensorDataset
+    weights: NDArray[Any] | None
+    label_smoothing: float
+    patience: int
+    seed: int
+    settings: dict[str, Any]
+
+    def criterion(self, hierarchy: Hierarchy | None) -> CoarseToFineLoss:
+        """Return the loss."""
+        weight = None
+        if self.weights is not None:
+            weight = torch.as_tensor(self.weights, dtype=self.samples.tensors[0].dtype)
+        return CoarseToFineLoss(hierarchy, weight, label_smoothing=self.label_smoothing)
+
+    def train(self, hierarchy: Hierarchy | None = None, length: int = 0) -> Trained:
+        """Train through the levels or, without a hierarchy, plainly.
+
+        Args:
+            hierarchy: With a coarse level at least. Defaults to None.
+            length: T. Defaults to 0.
+        """
+        criterion = self.criterion(hierarchy)
+        curriculum = Curriculum(criterion, epochs=length) if hierarchy else None
+        first = curriculum.boundaries[-1] if curriculum else 0
+        check_room(first, self.settings["max_epochs"])
+        score = partial(accuracy, weights=self.weights)
+        net = NeuralNetClassifier(
+            copy.deepcopy(self.module),
+            criterion=criterion,
+            train_split=predefined_split(self.valid),
+            iterator_train=Batches,
+            iterator_train__shuffle=True,
+            iterator_valid=Batches,
+            predict_nonlinearity=probabilities,
+            callbacks=[LevelOfEpoch(curriculum), BestAtFinest(first, self.patience)],
+            callbacks__valid_acc=EpochScoring(score, name="valid_acc", lower_is_better=False),
+            **self.settings,
+        )
+        with seeded(self.seed):
+            net.fit(self.samples, None)
+        history = History(net.history)  # a copy, as the net's is emptied with all it trained by
+        net.trim_for_prediction()
+        net.module = None  # else the weights would be pickled twice, and bound to their device
+        return Trained(net, history, max(row["valid_acc"] for row in history[first:]))
+
+
+class Trained(NamedTuple):
+    """What came of a training.
+
+    Attributes:
+        net: The skorch net with its best weights, fit for prediction only.
+        history: One row an epoch.
+        score: The best validation accuracy at the finest level.
+    """
+
+    net: Any
+    history: Any
+    score: float
+
+
+class LevelOfEpoch(Callback):  # type: ignore[misc]
+    """Sets the loss to the level of every epoch, and notes it in the history.
+
+    Args:
+        curriculum: Of the net's criterion; None for plain training.
+    """
+
+    def __init__(self, curriculum: Curriculum | None) -> None:
+        self.curriculum = curriculum
+
+    def on_epoch_begin(self, net: Any, **_: Any) -> None:
+        """Set the level."""
+        if self.curriculum is not None:
+            self.curriculum.step(len(net.history) - 1)
+        net.history.record("level", net.criterion_.level)
+
+    def on_epoch_end(self, net: Any, **_: Any) -> None:
+        """Refuse to go on where nothing can be learned any more."""
+        loss = net.history[-1, "train_loss"]
+        if not math.isfinite(loss):
+            raise ValueError(
+                f"the loss became {loss} in epoch {len(net.history)}; lower lr, which is {net.lr}."
+            )
+
+
+class BestAtFinest(EarlyStopping):  # type: ignore[misc]
+    """Keeps the weights of the best validation accuracy, of the epochs at the finest level.
+
+    Args:
+        first: The first epoch at the finest level, counted from 0.
+        patience: Stop after so many epochs without a better one; 0 for never.
+    """
+
+    def __init__(self, first: int, patience: int) -> None:
+        super().__init__(
+            monitor="valid_acc",
+            lower_is_better=False,
+            patience=patience or math.inf,
+            threshold=0,
+            load_best=True,
+        )
+        self.first = first
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Count the epoch if it is at the finest level."""
+        if len(net.history) > self.first:
+            super().on_epoch_end(net, **kwargs)
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Take up the best weights."""
+        # skorch ends a training quietly that the user interrupts, which is then not over.
+        is_whole = len(net.history) == net.max_epochs and self.monitor in net.history[-1]
+        if not (is_whole or self.misses_ == self.patience):
+            raise KeyboardInterrupt
+        super().on_train_end(net, **kwargs)
+
+
+class Batches:
+    """What skorch takes for a DataLoader; it cuts batches from tensors, which is faster.
+
+    Args:
+        dataset: The samples.
+        batch_size: How many to a batch.
+        shuffle: Whether to go through them in a new random order each time. Defaults to
+            False.
+    """
+
+    def __init__(self, dataset: TensorDataset, batch_size: int, shuffle: bool = False) -> None:
+        self.dataset, self.batch_size, self.shuffle = dataset, batch_size, shuffle
+
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
+        count = len(self.dataset)
+        order = torch.randperm(count) if self.shuffle else torch.arange(count)
+        for start in range(0, count, self.batch_size):
+            yield self.dataset[order[start : start + self.batch_size]]
+
+
+class StandardisedMLP(nn.Module):
+    """`TableMLP` behind a layer that brings every column to mean 0 and deviation 1.
+
+    Args:
+        num_classes: K.
+        columns: The training rows (N, F), by which columns are scaled; their type is the
+            network's.
+        width: See `TableMLP`.
+        dropout: See `TableMLP`.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, num_classes: int, columns: Tensor, width: int, dropout: float) -> None:
+        super().__init__()
+        deviation = columns.std(dim=0, correction=0)
+        self.register_buffer("mean", columns.mean(dim=0))
+        self.register_buffer("deviation", torch.where(deviation > 0, deviation, 1.0))
+        self.mlp = TableMLP(num_classes, columns.shape[1], width, dropout).to(columns.dtype)
+
+    def forward(self, columns: Tensor) -> Tensor:
+        """Return the logits (N, K) of columns (N, F)."""
+        logits: Tensor = self.mlp((columns - self.mean) / self.deviation)
+        return logits
+
+
+def accuracy(net: Any, inputs: Any, targets: Any, weights: NDArray[Any] | None) -> float:
+    """Return a net's accuracy, each sample weighted by its class."""
+    of_samples = None if weights is None else weights[targets]
+    return float(accuracy_score(targets, net.predict(inputs), sample_weight=of_samples))
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """Return the softmax, in double precision so that its sums are 1 as exactly as can be."""
+    return torch.softmax(logits.double(), dim=-1)
+
+
+def check_room(first: int, max_epochs: int) -> None:
+    """Refuse a curriculum that leaves no epoch for the finest level."""
+    if first >= max_epochs:
+        raise ValueError(
+            f"the curriculum takes {first} epochs before the finest level, but max_epochs is "
+            f"{max_epochs}; give more of these or fewer curriculum_epochs."
+        )
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch for a while, and leave its random numbers as they were."""
+    is_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    devices = range(torch.cuda.device_count()) if is_used else ()
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        yield

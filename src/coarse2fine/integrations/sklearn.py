@@ -1,0 +1,290 @@
+"""The whole method as a scikit-learn classifier, trained by skorch.
+
+CoarseToFineClassifier().fit(X, y).predict(X)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+from .._arrays import IntArray
+from ..clustering import Linkage
+from ..curriculum import capped_length, epochs_to_reach
+from ..errors import require
+from ..heads import class_vectors
+from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ._sklearn_inputs import check_settings, fresh_module, validation_mask
+from ._sources import Source, hierarchy_from
+
+require("skorch", "sklearn")  # says how to install it where it is missing
+# ruff: noqa: E402
+from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
+from sklearn.utils import check_random_state, multiclass  # type: ignore[import-untyped]
+from sklearn.utils.class_weight import compute_class_weight  # type: ignore[import-untyped]
+from sklearn.utils.validation import (  # type: ignore[import-untyped]
+    check_is_fitted,
+    validate_data,
+)
+
+from ._sklearn_net import StandardisedMLP, Trained, Training, seeded
+
+
+class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A neural network trained from coarse to fine, as a scikit-learn classifier.
+
+    `fit` trains a baseline by plain cross-entropy, makes the hierarchy of the classes from
+    its final layer, and trains the same network anew through the levels, from the same
+    initial weights and for at most as many epochs. Two classes have no levels: the baseline
+    is the result then.
+
+    Args:
+        module: The network: a class or function that makes one, called with those of the
+            arguments ``num_classes``, ``in_features``, ``in_channels``, ``image_size`` and
+            ``input_shape`` that it names; a name of `coarse2fine.models.MODELS`; or an
+            ``nn.Module``, a copy of which is trained from the weights it has. It gets
+            float32 and returns logits. Defaults to None: two hidden layers behind one that
+            standardises the columns.
+        width: The size of the default network's hidden layers. Defaults to 128.
+        dropout: Of the default network. Defaults to 0.1.
+        max_epochs: The most epochs for the baseline and for the curriculum each. Defaults
+            to 100.
+        patience: Stop after so many epochs without a better validation accuracy, counted
+            from the finest level on; 0 for never. Defaults to 30.
+        lr: The learning rate. Defaults to 1e-3.
+        batch_size: Defaults to 64.
+        optimizer: A class of ``torch.optim``, or a ``functools.partial`` of one. Defaults
+            to ``torch.optim.Adam``.
+        weight_decay: Of the optimiser. Defaults to 0.0.
+        label_smoothing: Of the loss. Defaults to 0.0.
+        class_weight: ``"balanced"`` or a dict class → weight, for the loss and for the
+            validation accuracy. Defaults to None: all are 1.
+        validation_fraction: The share of the samples to validate on, of every class alike.
+            Defaults to 0.2.
+        hierarchy: A `Hierarchy`, the path of a saved one, or a trained network to read it
+            from. Where its classes have no names, they are in the order of ``classes_``.
+            Defaults to None: made from the baseline.
+        metric: How far apart classes are, see `Hierarchy.from_classifier`; the confusion
+            metrics look at the validation samples. Defaults to ``"embedding"``.
+        linkage: See `cluster_distances`. Defaults to ``"single"``.
+        head: The name of the module's final layer, where it cannot be found. Defaults to
+            None.
+        curriculum_epochs: T, the length of the curriculum in epochs; 0 for plain training.
+            Defaults to ``"auto"``: the epochs until the baseline reached 90% of its best
+            validation accuracy, at most a third of `max_epochs`, and at least one for each
+            coarse level.
+        device: Where to train. Defaults to ``"cpu"``.
+        random_state: Of everything random. Defaults to None: drawn from numpy's global
+            random numbers, as everywhere in scikit-learn.
+        verbose: 1 to print a line an epoch. Defaults to 0.
+
+    Attributes:
+        classes_: The labels, sorted.
+        hierarchy_: The levels it was trained through; None where training was plain.
+        curriculum_length_: T; 0 where training was plain.
+        history_: skorch's history of the training, with the ``level`` of each epoch.
+        best_validation_score_: The best validation accuracy at the finest level, which is
+            that of the weights that were kept.
+        baseline_history_: The history of the baseline; None where none was needed, as the
+            hierarchy and T were given.
+        baseline_score_: Its best validation accuracy, or None.
+        net_: The skorch net, fit for prediction only.
+        n_iter_: How many epochs the training took.
+
+    Examples:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> classifier = CoarseToFineClassifier(max_epochs=15, lr=0.01, random_state=0).fit(X, y)
+        >>> classifier.score(X, y) > 0.9
+        True
+        >>> classifier.hierarchy_.num_clusters
+        (2, 3)
+    """
+
+    def __init__(
+        self,
+        module: str | nn.Module | Callable[..., nn.Module] | None = None,
+        *,
+        width: int = 128,
+        dropout: float = 0.1,
+        max_epochs: int = 100,
+        patience: int = 30,
+        lr: float = 1e-3,
+        batch_size: int = 64,
+        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
+        weight_decay: float = 0.0,
+        label_smoothing: float = 0.0,
+        class_weight: str | Mapping[Any, float] | None = None,
+        validation_fraction: float = 0.2,
+        hierarchy: Source | None = None,
+        metric: Any = "embedding",
+        linkage: Linkage = "single",
+        head: str | None = None,
+        curriculum_epochs: int | str = "auto",
+        device: str | torch.device = "cpu",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.module = module
+        self.width = width
+        self.dropout = dropout
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.lr = lr
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.weight_decay = weight_decay
+        self.label_smoothing = label_smoothing
+        self.class_weight = class_weight
+        self.validation_fraction = validation_fraction
+        self.hierarchy = hierarchy
+        self.metric = metric
+        self.linkage = linkage
+        self.head = head
+        self.curriculum_epochs = curriculum_epochs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> CoarseToFineClassifier:  # noqa: N803
+        """Train the baseline and then, through the levels, the network itself.
+
+        Args:
+            X: Rows of numbers (N, F); where `module` is given, of any shape (N, F, ...).
+            y: The label of each.
+        """
+        check_settings(self)
+        inputs, labels = validate_data(self, X, y, **self._wanted)
+        multiclass.check_classification_targets(labels)
+        self.classes_, targets = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold two classes or more. Got one class, {labels[0]!r}.")
+        hierarchy = self._given_hierarchy()
+        baseline, trained = self._train(self._training(inputs, targets), hierarchy)
+        self.net_, self.history_, self.best_validation_score_ = trained
+        self.baseline_history_ = baseline.history if baseline else None
+        self.baseline_score_ = baseline.score if baseline else None
+        self.n_iter_ = len(self.history_)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Return the probabilities (N, K) of the classes, in the order of ``classes_``."""
+        check_is_fitted(self)
+        inputs = validate_data(self, X, reset=False, **self._wanted)
+        rows = torch.from_numpy(np.require(inputs, requirements=["C", "W"]))
+        found: NDArray[np.float64] = self.net_.predict_proba(TensorDataset(rows, rows))
+        return found
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Return the most probable label of each row."""
+        probabilities = self.predict_proba(X)  # which says so where it is not fitted
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+    @property
+    def module_(self) -> nn.Module:
+        """The trained network."""
+        module: nn.Module = self.net_.module_
+        return module
+
+    @property
+    def _wanted(self) -> dict[str, Any]:
+        """What X must be, in the words of `validate_data`."""
+        # The default network computes in double precision, as scikit-learn does, so that a row
+        # has the same probabilities in any company; Apple's devices do not have it.
+        is_double = self.module is None and torch.device(self.device).type != "mps"
+        dtype = np.float64 if is_double else np.float32
+        return {"dtype": dtype, "allow_nd": self.module is not None}
+
+    # ----------------------------------------------------------------- what all training needs
+
+    def _training(self, inputs: NDArray[Any], targets: IntArray) -> Training:
+        """Return the samples, divided, the network as it starts, and the settings."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        is_valid = validation_mask(targets, self.validation_fraction, seed)
+        samples, valid = (
+            TensorDataset(torch.from_numpy(inputs[rows]), torch.from_numpy(targets[rows]))
+            for rows in (~is_valid, is_valid)
+        )
+        with seeded(seed):
+            module = self._fresh_module(samples.tensors[0])
+        passed = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
+        settings = {name: getattr(self, name) for name in passed}
+        settings["optimizer__weight_decay"] = self.weight_decay
+        weights = self._class_weights(targets)
+        return Training(
+            module, samples, valid, weights, self.label_smoothing, self.patience, seed, settings
+        )
+
+    def _fresh_module(self, inputs: Tensor) -> nn.Module:
+        """Return the network with its initial weights."""
+        classes = len(self.classes_)
+        if self.module is None:
+            return StandardisedMLP(classes, inputs, self.width, self.dropout)
+        return fresh_module(self.module, classes, inputs)
+
+    def _class_weights(self, targets: IntArray) -> NDArray[Any] | None:
+        if self.class_weight is None:
+            return None
+        found: NDArray[Any] = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[targets]
+        )
+        return found
+
+    # ------------------------------------------------------------------------ the curriculum
+
+    def _train(self, training: Training, given: Hierarchy | None) -> tuple[Any, Trained]:
+        """Return the baseline, or None where none was needed, and what came of training."""
+        is_flat = len(self.classes_) == 2 or (given is not None and len(given.levels) == 1)
+        if is_flat or self.curriculum_epochs == 0:
+            self.hierarchy_, self.curriculum_length_ = None, 0
+            baseline = training.train()
+            return baseline, baseline
+        baseline = self._needed_baseline(training, given)
+        self.hierarchy_ = given or self._hierarchy_of(baseline, training)
+        self.curriculum_length_ = self._length(baseline, len(self.hierarchy_.levels))
+        return baseline, training.train(self.hierarchy_, self.curriculum_length_)
+
+    @property
+    def _class_names(self) -> list[str]:
+        return [str(label) for label in self.classes_]
+
+    @property
+    def _uses_confusion(self) -> bool:
+        return isinstance(self.metric, str) and self.metric in CONFUSION_METRICS
+
+    def _given_hierarchy(self) -> Hierarchy | None:
+        if self.hierarchy is None:
+            return None
+        given = hierarchy_from(self.hierarchy, self.head)
+        return given if len(given.levels) == 1 else given.for_classes(self._class_names)
+
+    def _needed_baseline(self, training: Training, given: Hierarchy | None) -> Any:
+        """Return the baseline, or None where the hierarchy and T are given."""
+        if given is None and not self._uses_confusion:
+            class_vectors(training.module, self.head)  # refuses now what it would refuse later
+        is_needed = given is None or self.curriculum_epochs == "auto"
+        return training.train() if is_needed else None
+
+    def _hierarchy_of(self, baseline: Trained, training: Training) -> Hierarchy:
+        """Return the hierarchy that the baseline's final layer, or its confusion, gives."""
+        options: dict[str, Any] = {"linkage": self.linkage, "class_names": self._class_names}
+        if self._uses_confusion:
+            pairs = baseline.net.predict(training.valid), training.valid.tensors[1].numpy()
+            classes = len(self.classes_)
+            return Hierarchy.from_confusion(pairs, self.metric, num_classes=classes, **options)
+        options |= {"head": self.head, "seed": training.seed}
+        return Hierarchy.from_classifier(baseline.net.module_, self.metric, **options)
+
+    def _length(self, baseline: Any, levels: int) -> int:
+        """Return T."""
+        if self.curriculum_epochs != "auto":
+            return int(self.curriculum_epochs)
+        reached = epochs_to_reach(baseline.history[:, "valid_acc"])
+        return max(capped_length(reached, self.max_epochs), levels - 1)

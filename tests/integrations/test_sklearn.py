@@ -1,0 +1,348 @@
+"""CoarseToFineClassifier: the paper's method behind fit and predict."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn_cases import grouped, quick
+from torch import nn
+
+from coarse2fine import (
+    CoarseToFineLoss,
+    Curriculum,
+    Hierarchy,
+    capped_length,
+    epochs_to_reach,
+)
+from coarse2fine.integrations._sklearn_inputs import validation_mask
+
+# On so few samples a baseline may be slow to level off; how slow depends on the machine.
+pytestmark = pytest.mark.filterwarnings("ignore:The curriculum would take:UserWarning")
+
+NAMES = np.array(["ash", "bee", "cat", "dog", "elm", "fox", "gnu", "hen"])
+SEED = np.random.RandomState(0).randint(np.iinfo(np.int32).max)  # what random_state=0 gives
+
+
+def linear(in_features, num_classes):
+    return nn.Linear(in_features, num_classes)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return grouped()
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return quick().fit(*data)
+
+
+# ------------------------------------------------------------------------------ the method
+
+
+def test_after_fit_it_tells_what_it_learned(data, fitted):
+    X, y = data
+    assert fitted.classes_.tolist() == list(range(8))
+    assert fitted.n_features_in_ == 6
+    assert fitted.hierarchy_.class_names == tuple("01234567")
+    assert fitted.hierarchy_ == Hierarchy.from_classifier(
+        fitted_baseline(data).module_, class_names=list("01234567")
+    )
+    assert fitted.n_iter_ == len(fitted.history_) == len(fitted.baseline_history_) == 18
+    assert isinstance(fitted.module_, nn.Module)
+    assert fitted.score(X, y) > 0.8
+
+
+def fitted_baseline(data):
+    return quick(curriculum_epochs=0).fit(*data)
+
+
+def test_the_levels_rise_as_the_curriculum_says(fitted):
+    curriculum = Curriculum(CoarseToFineLoss(fitted.hierarchy_), epochs=fitted.curriculum_length_)
+    expected = [curriculum.level_at(epoch) for epoch in range(fitted.n_iter_)]
+    assert fitted.history_[:, "level"] == expected
+    assert expected[0] == 0
+    assert expected[-1] == len(fitted.hierarchy_.levels) - 1 > 0
+    reached = epochs_to_reach(fitted.baseline_history_[:, "valid_acc"])
+    assert fitted.curriculum_length_ == max(min(reached, 18 // 3), expected[-1])
+
+
+def test_a_curriculum_that_would_take_too_long_is_cut_with_a_warning(data):
+    with pytest.warns(UserWarning, match="a third of them, 4. Train for longer"):
+        classifier = quick(lr=1e-3, max_epochs=12).fit(*data)
+    assert classifier.curriculum_length_ == 4
+
+
+def test_plain_training_is_the_baseline_of_the_same_random_state(data, fitted):
+    plain = fitted_baseline(data)
+    assert plain.history_[:, "valid_acc"] == fitted.baseline_history_[:, "valid_acc"]
+    assert plain.best_validation_score_ == plain.baseline_score_ == fitted.baseline_score_
+    assert (plain.hierarchy_, plain.curriculum_length_) == (None, 0)
+    assert set(plain.history_[:, "level"]) == {0}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"class_weight": "balanced", "label_smoothing": 0.1, "weight_decay": 0.01},
+        {"optimizer": torch.optim.SGD, "lr": 0.3},
+    ],
+)
+def test_a_loop_by_hand_finds_the_same_weights(settings):
+    X, y = grouped(120)
+    X, y = X[y != 3][:90], y[y != 3][:90]  # so that classes differ in size
+    classifier = quick(module=linear, patience=0, **settings).fit(X, y)
+    weights = by_hand(classifier, X, y)
+    torch.testing.assert_close(dict(classifier.module_.state_dict()), weights)
+
+
+def by_hand(settings, inputs, y):
+    """The weights that the method leads to, by a plain loop in torch."""
+    classes, y = np.unique(y, return_inverse=True)
+    valid = validation_mask(y, 0.2, SEED)
+    torch.manual_seed(SEED)
+    model = nn.Linear(6, len(classes))
+    per_class = compute_class_weight(settings.class_weight, classes=np.arange(len(classes)), y=y)
+    options = {"label_smoothing": settings.label_smoothing}
+    if settings.class_weight:
+        options["weight"] = torch.tensor(per_class, dtype=torch.float32)
+    x, targets = torch.tensor(inputs, dtype=torch.float32), torch.tensor(y)
+
+    def train(model, criterion, levels):
+        torch.manual_seed(SEED)
+        kind = settings.optimizer
+        optimiser = kind(model.parameters(), settings.lr, weight_decay=settings.weight_decay)
+        found = []
+        for level in levels:
+            if isinstance(criterion, CoarseToFineLoss):
+                criterion.level = level
+            rows = torch.from_numpy(np.flatnonzero(~valid))
+            for batch in rows[torch.randperm(len(rows))].split(16):
+                optimiser.zero_grad()
+                criterion(model(x[batch]), targets[batch]).backward()
+                optimiser.step()
+            right = (model(x[valid]).argmax(1) == targets[valid]).numpy()
+            score = np.average(right, weights=per_class[y[valid]])
+            found.append((score, copy.deepcopy(model.state_dict())))
+        return found
+
+    baseline = copy.deepcopy(model)
+    scores = train(baseline, nn.CrossEntropyLoss(**options), [0] * 18)
+    baseline.load_state_dict(max(scores, key=lambda pair: pair[0])[1])
+    hierarchy = Hierarchy.from_classifier(baseline)
+    length = capped_length(epochs_to_reach([score for score, _ in scores]), 18)
+    finest = len(hierarchy.levels) - 1
+    curriculum = Curriculum(CoarseToFineLoss(hierarchy), epochs=max(length, finest))
+    levels = [curriculum.level_at(epoch) for epoch in range(18)]
+    scores = train(model, CoarseToFineLoss(hierarchy, **options), levels)
+    at_finest = scores[levels.index(finest) :]
+    return dict(max(at_finest, key=lambda pair: pair[0])[1])
+
+
+def test_only_epochs_at_the_finest_level_count(data):
+    pairs = Hierarchy.from_levels([np.arange(8) // 2])
+    still = quick(lr=0.0, optimizer=torch.optim.SGD, hierarchy=pairs, curriculum_epochs=6)
+    classifier = still.set_params(max_epochs=50, patience=2).fit(*data)
+    # Three epochs on pairs; then the first at the finest level is the best, and two are not.
+    assert classifier.history_[:, "level"] == [0, 0, 0, 1, 1, 1]
+
+
+def test_the_kept_weights_are_those_of_the_best_score(data):
+    X, y = data
+    classifier = quick(max_epochs=20, lr=0.05, patience=3).fit(X, y)
+    valid = validation_mask(y, 0.2, SEED)
+    assert classifier.score(X[valid], y[valid]) == classifier.best_validation_score_
+
+
+def test_two_classes_are_trained_plainly_and_without_a_word(data):
+    X, y = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier = pickle.loads(pickle.dumps(quick().fit(X, y // 4)))
+    assert classifier.hierarchy_ is None
+    assert classifier.history_ == classifier.baseline_history_
+    assert classifier.score(X, y // 4) > 0.9
+
+
+def test_a_curriculum_needs_an_epoch_at_the_finest_level(data):
+    with pytest.raises(ValueError, match=r"takes 8 epochs .* max_epochs is 6; give more"):
+        quick(
+            max_epochs=6, hierarchy=Hierarchy.from_levels([np.arange(8) // 2]), curriculum_epochs=16
+        ).fit(*data)
+
+
+# ---------------------------------------------------------------------------- the hierarchy
+
+
+def test_a_given_hierarchy_and_length_need_no_baseline(data, tmp_path):
+    pairs = Hierarchy.from_levels([np.arange(8) // 2])
+    pairs.save(tmp_path / "pairs.json")
+    for hierarchy in (pairs, tmp_path / "pairs.json", str(tmp_path / "pairs.json")):
+        classifier = quick(hierarchy=hierarchy, curriculum_epochs=np.int64(4)).fit(*data)
+        assert classifier.hierarchy_.clusters(0) == ((0, 1), (2, 3), (4, 5), (6, 7))
+        assert classifier.history_[:, "level"] == [0] * 2 + [1] * 16
+        assert classifier.baseline_history_ is classifier.baseline_score_ is None
+
+
+def test_the_hierarchy_may_be_read_from_another_network(data):
+    other = nn.Linear(5, 8)
+    classifier = quick(hierarchy=other, curriculum_epochs=4).fit(*data)
+    assert classifier.hierarchy_.num_clusters == Hierarchy.from_classifier(other).num_clusters
+
+
+def test_the_classes_of_a_taxonomy_may_come_in_any_order(data):
+    X, y = data
+    tree = {"plant": ["elm", "ash"], "beast": ["cat", "dog", "gnu", "fox", "bee", "hen"]}
+    hierarchy = Hierarchy.from_taxonomy(tree)
+    classifier = quick(hierarchy=hierarchy, curriculum_epochs=2).fit(X, NAMES[y])
+    assert classifier.hierarchy_.class_names == tuple(NAMES)
+    assert classifier.hierarchy_.levels[0].tolist() == [0, 1, 1, 1, 0, 1, 1, 1]
+    assert classifier.hierarchy_.cluster_names == (("plant", "beast"),)
+
+
+def test_a_hierarchy_of_other_classes_is_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="the hierarchy has 4 classes, the data 8"):
+        quick(hierarchy=Hierarchy.from_levels([[0, 0, 1, 1]])).fit(X, y)
+    named = Hierarchy.from_levels([np.arange(8) // 2], [*NAMES[:7], "yak"])
+    with pytest.raises(ValueError, match="the hierarchy has no class 'hen', which the data has"):
+        quick(hierarchy=named).fit(X, NAMES[y])
+
+
+def test_a_flat_hierarchy_means_plain_training(data):
+    with pytest.warns(UserWarning, match="plain training"):
+        flat = Hierarchy.from_levels([np.arange(8)])
+    classifier = quick(hierarchy=flat).fit(*data)
+    assert (classifier.hierarchy_, classifier.curriculum_length_) == (None, 0)
+
+
+def test_the_metric_may_look_at_the_validation_confusion(data):
+    X, y = data
+    classifier = quick(metric="confusion_distance").fit(X, y)
+    valid = validation_mask(y, 0.2, SEED)
+    pairs = fitted_baseline(data).predict(X[valid]), y[valid]
+    by_hand = Hierarchy.from_confusion(pairs, num_classes=8, class_names=list("01234567"))
+    assert classifier.hierarchy_ == by_hand
+
+
+def test_the_metric_may_be_a_matrix(data):
+    distances = np.abs(np.subtract.outer(np.arange(8) // 4, np.arange(8) // 4)) + 0.0
+    classifier = clone(quick(metric=distances, linkage="complete")).fit(*data)
+    assert classifier.hierarchy_ == Hierarchy.from_distances(
+        distances, linkage="complete", class_names=list("01234567")
+    )
+
+
+# ------------------------------------------------------------------------------ the network
+
+
+def test_columns_of_any_scale_will_do(data):
+    X, y = data
+    stretched = X * 10.0 ** np.arange(-6, 6, 2) + 1e6 * np.arange(6)
+    stretched = np.c_[stretched, np.full(len(X), 7.0)]  # and one that says nothing
+    plain = quick().fit(np.c_[X, np.zeros(len(X))], y).predict_proba(np.c_[X, np.zeros(len(X))])
+    np.testing.assert_allclose(quick().fit(stretched, y).predict_proba(stretched), plain, atol=1e-3)
+
+
+def test_only_the_samples_to_train_on_set_the_scale(data):
+    X, y = data
+    module = quick().fit(X, y).module_
+    kept = X[~validation_mask(y, 0.2, SEED)]
+    np.testing.assert_allclose(module.mean, kept.mean(axis=0))
+    np.testing.assert_allclose(module.deviation, kept.std(axis=0))
+
+
+def test_a_module_that_is_given_is_copied_and_starts_from_its_weights(data):
+    X, y = data
+    module = nn.Linear(6, 8)
+    before = copy.deepcopy(module.state_dict())
+    still = quick(module=module, lr=0.0, optimizer=torch.optim.SGD, curriculum_epochs=0)
+    logits = module(torch.tensor(X, dtype=torch.float32))
+    np.testing.assert_allclose(
+        still.fit(X, y).predict_proba(X), logits.softmax(1).detach(), rtol=1e-5
+    )
+    quick(module=module, curriculum_epochs=2).fit(X, y)
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+def test_lazy_layers_get_their_sizes_from_the_data(data):
+    module = nn.Sequential(nn.LazyLinear(16), nn.ReLU(), nn.Linear(16, 8))
+    assert quick(module=module).fit(*data).score(*data) > 0.8
+
+
+def test_a_module_may_take_images():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 20)
+    images = rng.standard_normal((80, 1, 6, 6))
+    images[np.arange(80), 0, y + 1, y + 1] += 8
+
+    def make_network(in_channels, num_classes):
+        return nn.Sequential(
+            nn.Conv2d(in_channels, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(128, num_classes)
+        )
+
+    classifier = quick(module=make_network, lr=0.01).fit(images, y)
+    assert classifier.score(images, y) > 0.9
+    assert classifier.hierarchy_.num_classes == 4
+    with pytest.raises(ValueError, match="Found array with dim 4"):
+        quick().fit(images, y)
+
+
+def test_a_final_layer_that_cannot_be_found_is_named_before_any_training(data):
+    class Twins(nn.Module):
+        def __init__(self, num_classes):
+            super().__init__()
+            self.one, self.other = nn.Linear(6, num_classes), nn.Linear(6, num_classes)
+
+        def forward(self, inputs):
+            assert not self.training, "training has begun"
+            return self.one(inputs) + self.other(inputs)
+
+    with pytest.raises(ValueError, match="could be any of 'one' .* say which: head='one'"):
+        quick(module=Twins).fit(*data)
+    with pytest.raises(AssertionError, match="training has begun"):
+        quick(module=Twins, head="other").fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("module", "got"),
+    [(nn.Linear(6, 7), r"\(2, 7\)"), (nn.LSTM(6, 8), "tuple"), (nn.Identity(), r"\(2, 6\)")],
+)
+def test_a_module_must_give_a_logit_for_each_class(data, module, got):
+    with pytest.raises(ValueError, match=rf"each of the 8 classes, .* \(2, 8\) .* Got {got}"):
+        quick(module=module).fit(*data)
+
+
+# --------------------------------------------------------------------------- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "match"),
+    [
+        ({"max_epochs": 0}, ValueError, "max_epochs must be at least 1. Got 0"),
+        ({"patience": -1}, ValueError, "patience must be at least 0. Got -1"),
+        ({"batch_size": 1.5}, TypeError, "batch_size must be an integer. Got 1.5"),
+        ({"width": 0}, ValueError, "width must be at least 1. Got 0"),
+        ({"curriculum_epochs": -1}, ValueError, "curriculum_epochs must be at least 0. Got -1"),
+        ({"curriculum_epochs": "long"}, TypeError, "must be an integer or 'auto'. Got 'long'"),
+        ({"validation_fraction": 1.0}, ValueError, "more than 0 and less than 1. Got 1.0"),
+        ({"optimizer": "adam"}, TypeError, "a class such as torch.optim.SGD. Got 'adam'"),
+        ({"metric": "cosine"}, ValueError, "metric must be one of embedding, .*Got 'cosine'"),
+        ({"linkage": "ward"}, ValueError, "linkage must be one of single, .*Got 'ward'"),
+        ({"hierarchy": [[0, 1]]}, TypeError, "the hierarchy must be .*Got list"),
+    ],
+)
+def test_bad_settings_are_refused_before_training(data, settings, error, match):
+    with pytest.raises(error, match=match):
+        quick(**settings).fit(*data)
+
+
+def test_a_loss_that_is_no_number_ends_training(data):
+    with pytest.raises(ValueError, match=r"the loss became (nan|inf) in epoch \d+; lower lr"):
+        quick(module=linear, lr=1e38, optimizer=torch.optim.SGD).fit(*data)
