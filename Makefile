@@ -27,7 +27,7 @@ bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten m
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/docs  ## Build the documentation into site/.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/zensical build --clean --strict
 
 figures: $(VENV)/docs  ## Draw the figures in docs/figures anew.
 	$(BIN)/python docs/figures/draw.py

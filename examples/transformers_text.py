@@ -50,6 +50,7 @@ def read_splits(options, seed):
         test, table = cut(table, len(table) // 4)
     else:
         test = read(options.test, options)
+    table = table[: options.rows]
     valid, train = cut(table, len(table) // 5)
     return {"train": train, "valid": valid, "test": test}
 
@@ -150,6 +151,7 @@ def main():
     parser.add_argument("--test", help="a csv for testing (default: a quarter of the data)")
     parser.add_argument("--text", default="text", help="the column of sentences")
     parser.add_argument("--label", default="intent", help="the column of classes")
+    parser.add_argument("--rows", type=int, help="use so many rows to train and validate on")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-3)
@@ -163,7 +165,9 @@ def main():
         results.append(run(options, seed))
         if options.json:
             versions = {"torch": torch.__version__, "transformers": transformers.__version__}
-            settings = {key: getattr(options, key) for key in ("epochs", "batch_size", "lr")}
+            settings = {
+                key: getattr(options, key) for key in ("rows", "epochs", "batch_size", "lr")
+            }
             content = {"settings": settings, "versions": versions, "runs": results}
             options.json.write_text(json.dumps(content, indent=1) + "\n")
 

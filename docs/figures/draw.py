@@ -1,36 +1,31 @@
-"""Draw one part of the hierarchy that a trained ImageNet classifier gives.
+"""Draw the pictures of the documentation: how the method works, and a part of a hierarchy.
 
+    python docs/figures/draw.py
     python docs/figures/draw.py --data DIR
 
-DIR holds heads/imagenet1001_mobilenet_v2.npz with the arrays W, the weight of the final
-layer with one row a class, and labels, the names of the classes.
+With DIR, also a part of the hierarchy that a trained ImageNet classifier gives. DIR holds
+heads/imagenet1001_mobilenet_v2.npz with the arrays W, the weight of the final layer with one
+row a class, and labels, the names of the classes.
 """
 
 import argparse
 import os
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
+from explained import levels_picture, schedule_picture
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from style import BLUE, GREY, ORANGE, new_axes, save
 
 from coarse2fine import Hierarchy
 
 HEAD = Path("heads", "imagenet1001_mobilenet_v2.npz")
-PICTURE = Path(__file__).with_name("imagenet.svg")
+FOLDER = Path(__file__).parent
 MEMBER = "gorilla"  # the picture shows this class's cluster at level ROOT
 ROOT = 1
 GAP = 0.6  # between the lowest clusters, in lines
 TOP = -3.0
-GREY = "#656d76"
-COLOURS = ("#bc4c00", "#0969da")
-STYLE = {
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "coarse2fine",
-}
+COLOURS = (ORANGE, BLUE)
 
 
 def read_hierarchy(data: Path) -> Hierarchy:
@@ -90,26 +85,24 @@ def write_head_line(axes: Axes, hierarchy: Hierarchy) -> None:
     axes.text(len(hierarchy.levels) - 0.95, TOP, text, va="top", color=GREY, size=9)
 
 
+def imagenet_picture(hierarchy: Hierarchy, path: Path) -> None:
+    figure, axes = new_axes((7.2, 7.0))
+    draw(axes, hierarchy)
+    write_head_line(axes, hierarchy)
+    axes.set(xlim=(ROOT - 0.4, 5.1), ylim=(axes.dataLim.y1 + 1, TOP))
+    save(figure, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     data = os.environ.get("COARSE2FINE_DATA")
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=data,
-        required=not data,
-        help="folder that holds heads/; the environment variable COARSE2FINE_DATA if not given",
-    )
-    hierarchy = read_hierarchy(parser.parse_args().data)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 7.0), facecolor="white")
-        axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
-        axes.set_axis_off()
-        draw(axes, hierarchy)
-        write_head_line(axes, hierarchy)
-        axes.set(xlim=(ROOT - 0.4, 5.1), ylim=(axes.dataLim.y1 + 1, TOP))
-        figure.savefig(PICTURE, metadata={"Date": None})
-    print(f"wrote {PICTURE.name}: {hierarchy!r}")
+    what = "folder that holds heads/; the environment variable COARSE2FINE_DATA if not given"
+    parser.add_argument("--data", type=Path, default=data and Path(data), help=what)
+    folder = parser.parse_args().data
+    levels_picture(FOLDER / "levels.svg")
+    schedule_picture(FOLDER / "schedule.svg")
+    if folder is not None:
+        imagenet_picture(read_hierarchy(folder), FOLDER / "imagenet.svg")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from pages import DOCS, blocks_of, read
 from safetensors.torch import load_file
 
 from coarse2fine import fit
@@ -20,10 +21,9 @@ from coarse2fine.methods.base import Plan
 from coarse2fine.methods.making import make_method
 from coarse2fine.training.progress import Watcher
 
-DOCS = Path(__file__).parents[1] / "docs"
-OWN_PAGE = (DOCS / "own-method.md").read_text(encoding="utf-8")
-PAPER_PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
-CARDS = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.glob("method-card*.md"))
+OWN_PAGE = read(DOCS / "own-method.md")
+PAPER_PAGE = read(DOCS / "paper.md")
+CARDS = "\n".join(map(read, DOCS.glob("method-card*.md")))
 IN_COMMANDS = r"--set (\S+)\.(\w+)=(\S+)"
 FADING, HARDEST = "my_methods:Fading", "my_methods:Hardest"
 
@@ -31,7 +31,7 @@ FADING, HARDEST = "my_methods:Fading", "my_methods:Hardest"
 @pytest.fixture(autouse=True)
 def _own_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The page's file my_methods.py is where the user is."""
-    blocks = re.findall(r'```python title="my_methods.py"\n(.*?)```', OWN_PAGE, re.DOTALL)
+    blocks = [block.code for block in blocks_of(OWN_PAGE) if block.title == "my_methods.py"]
     (tmp_path / "my_methods.py").write_text("\n\n".join(blocks), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     yield
@@ -174,12 +174,10 @@ def test_the_card_s_lines_predict_as_the_tree_does():
     assert torch.allclose(found["log_probabilities"].exp().sum(1), torch.ones(20))
 
 
-def test_the_experiment_of_the_page_on_the_paper_can_be_run(tmp_path):
-    begins = r"```python\n(from coarse2fine.experiments.declaration.*?)```"
-    code = re.search(begins, PAPER_PAGE, re.DOTALL)
-    assert code is not None
-    (tmp_path / "my_experiments.py").write_text(code[1])
-    wanted = Reproduction("my_experiments:LINKAGES", seeds=(0,), epochs=5, only=("*-600",))
-    assert len(wanted.tasks) == 4
-    assert wanted.run("processes:1") == {}
-    assert "average linkage" in wanted.table()
+def test_the_experiment_of_the_page_on_the_paper_has_its_trainings(tmp_path):
+    (code,) = [block.code for block in blocks_of(PAPER_PAGE) if block.title == "my_experiments.py"]
+    (tmp_path / "my_experiments.py").write_text(code, encoding="utf-8")
+    wanted = Reproduction("my_experiments:LINKAGES", seeds=(0, 1), only=("*-600",))
+    names = {task.name for task in wanted.tasks}
+    assert names == {"baseline", "continuous", "continuous-average", "multitask"}
+    assert len(wanted.tasks) == 8
