@@ -142,7 +142,8 @@ def run(options, seed):
         f"(T = {length})\n",
         flush=True,
     )
-    return {"seed": seed, "without": without, "with": with_it, "T": length, "clusters": clusters}
+    accuracies = {"without": round(without, 2), "with": round(with_it, 2)}
+    return {"seed": seed, **accuracies, "T": length, "clusters": clusters}
 
 
 def main():
@@ -152,7 +153,7 @@ def main():
     parser.add_argument("--text", default="text", help="the column of sentences")
     parser.add_argument("--label", default="intent", help="the column of classes")
     parser.add_argument("--rows", type=int, help="use so many rows to train and validate on")
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=28)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
@@ -169,7 +170,7 @@ def main():
                 key: getattr(options, key) for key in ("rows", "epochs", "batch_size", "lr")
             }
             content = {"settings": settings, "versions": versions, "runs": results}
-            options.json.write_text(json.dumps(content, indent=1) + "\n")
+            options.json.write_text(json.dumps(content) + "\n")
 
 
 if __name__ == "__main__":
