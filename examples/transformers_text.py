@@ -9,15 +9,14 @@ for as many epochs, through the levels.
 """
 
 import argparse
+import csv
 import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 import transformers
-from datasets import Dataset
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     BertConfig,
@@ -36,23 +35,29 @@ PADDING, UNKNOWN, START = "[PAD]", "[UNK]", "[CLS]"
 
 
 def read(path, options):
-    return pd.read_csv(path).rename(columns={options.text: "text", options.label: "intent"})
+    """Return pairs of a sentence and its class."""
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        return [(row[options.text], row[options.label]) for row in csv.DictReader(file)]
 
 
-def cut(table, size):
-    return table[:size], table[size:]
+def cut(rows, size):
+    return rows[:size], rows[size:]
 
 
 def read_splits(options, seed):
-    """Return the three splits of the data, as tables of sentences and their classes."""
-    table = read(options.data, options).sample(frac=1, random_state=seed)
+    """Return the three splits of the data, and the names of all classes in it."""
+    rows = read(options.data, options)
+    names = sorted({name for _, name in rows})
+    rows = [rows[index] for index in np.random.RandomState(seed).permutation(len(rows))]
     if options.test is None:
-        test, table = cut(table, len(table) // 4)
+        test, rows = cut(rows, len(rows) // 4)
     else:
         test = read(options.test, options)
-    table = table[: options.rows]
-    valid, train = cut(table, len(table) // 5)
-    return {"train": train, "valid": valid, "test": test}
+    if unknown := sorted({name for _, name in test}.difference(names)):
+        raise SystemExit(f"{options.data} has no row of these classes of the test: {unknown}")
+    rows = rows[: options.rows]
+    valid, train = cut(rows, len(rows) // 5)
+    return {"train": train, "valid": valid, "test": test}, names
 
 
 def make_tokenizer(sentences):
@@ -60,16 +65,24 @@ def make_tokenizer(sentences):
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = {"pad_token": PADDING, "unk_token": UNKNOWN, "cls_token": START}
-    trainer = trainers.WordPieceTrainer(vocab_size=2000, special_tokens=list(special.values()))
+    # Letters within words are listed too, as the trainer numbers them by chance otherwise.
+    letters = sorted(set(tokenizer.normalizer.normalize_str("".join(sentences))) - {" "})
+    listed = [*special.values(), *(f"##{letter}" for letter in letters)]
+    trainer = trainers.WordPieceTrainer(vocab_size=2000, special_tokens=listed)
     tokenizer.train_from_iterator(sentences, trainer)
     start = [(START, tokenizer.token_to_id(START))]  # BERT classifies by this token
     tokenizer.post_processor = processors.TemplateProcessing(f"{START} $A", special_tokens=start)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=48, **special)
 
 
-def encoded(table, tokenizer, names):
-    tokens = tokenizer(list(table.text), truncation=True, return_token_type_ids=False)
-    return Dataset.from_dict({**tokens, "label": [names.index(name) for name in table.intent]})
+def encoded(rows, tokenizer, names):
+    return [
+        {
+            **tokenizer(sentence, truncation=True, return_token_type_ids=False),
+            "label": names.index(name),
+        }
+        for sentence, name in rows
+    ]
 
 
 def accuracy(prediction):
@@ -122,10 +135,9 @@ def train(options, seed, tokenizer, data, num_classes, folder, curriculum=None):
 
 def run(options, seed):
     """Train without and with the curriculum, print and return the figures of one seed."""
-    tables = read_splits(options, seed)
-    names = sorted(tables["train"].intent.unique())
-    tokenizer = make_tokenizer(tables["train"].text)
-    data = {split: encoded(table, tokenizer, names) for split, table in tables.items()}
+    splits, names = read_splits(options, seed)
+    tokenizer = make_tokenizer([sentence for sentence, _ in splits["train"]])
+    data = {split: encoded(rows, tokenizer, names) for split, rows in splits.items()}
     with tempfile.TemporaryDirectory() as folder:
         common = options, seed, tokenizer, data, len(names)
         baseline, without, log = train(*common, f"{folder}/baseline")

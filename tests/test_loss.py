@@ -228,3 +228,28 @@ def test_the_state_of_a_loss_with_levels_can_be_loaded_where_there_are_none():
     assert criterion.level == 0
     trained.load_state_dict(criterion.state_dict())
     assert trained.level == 0
+
+
+def test_the_state_of_torch_s_own_loss_can_be_loaded(hierarchy):
+    criterion = CoarseToFineLoss(hierarchy)
+    criterion.level = 1
+    criterion.load_state_dict(torch.nn.CrossEntropyLoss().state_dict())
+    assert criterion.level == 1
+
+
+def test_a_refused_state_changes_nothing(hierarchy):
+    deeper = CoarseToFineLoss(hierarchy)
+    deeper.level = -1
+    criterion = CoarseToFineLoss(Hierarchy.from_levels([[0, 0, 0, 1]]))
+    criterion.level = 1
+    with pytest.raises(ValueError, match="level must lie in 0..1"):
+        criterion.load_state_dict(deeper.state_dict())
+    assert (criterion.level, criterion._level.item()) == (1, 1)
+
+
+def test_a_hierarchy_does_not_change_the_number_of_buffers(hierarchy):
+    """By which averages of weights pair them."""
+    criterion = CoarseToFineLoss()
+    before = len(list(criterion.buffers()))
+    criterion.hierarchy = hierarchy
+    assert len(list(criterion.buffers())) == before

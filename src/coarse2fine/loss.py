@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
 
     It takes the same logits over the K classes and the same targets at every level. At
     level 0, the coarsest, where it starts, and at every level but the last, the model is
-    only asked for the target's cluster; at the last level, which is -1 too, this is plain
-    cross-entropy. In eval mode it is plain cross-entropy always, so that a validation loss
-    means the same all along.
+    only asked for the target's cluster; at the last level, which is -1 too, this is torch's
+    cross-entropy with the same options. In eval mode it is that always, so that a validation
+    loss means the same all along.
 
     Args:
         hierarchy: The levels. Defaults to None: plain cross-entropy until one is set.
@@ -70,10 +71,10 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         if not isinstance(hierarchy, Hierarchy | None):
             raise TypeError(f"hierarchy must be a Hierarchy. Got {type(hierarchy).__name__}.")
         self._hierarchy = hierarchy
-        levels = None if hierarchy is None else torch.from_numpy(np.stack(hierarchy.levels))
-        clusters = None if levels is None else levels.to(self._level.device)
-        # Not part of the state: the hierarchy is, and its owner keeps it.
-        self.register_buffer("_clusters", clusters, persistent=False)
+        # No buffer: whoever averages or copies a model counts on the number of its buffers.
+        self._clusters = None
+        if hierarchy is not None:
+            self._clusters = torch.from_numpy(np.stack(hierarchy.levels)).to(self._level.device)
         self._partitions: dict[int, Partition] = {}
         self.level = 0
 
@@ -133,7 +134,15 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             found = self._partitions[level] = Partition(clusters[level])
         return found
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CoarseToFineLoss:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self._clusters is not None:
+            self._clusters = self._clusters.to(self._level.device)
+        return self
+
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        super()._load_from_state_dict(state_dict, prefix, *args)
-        # Without levels a stored level means nothing; who sets the hierarchy sets the level.
-        self.level = 0 if self.hierarchy is None else int(self._level)
+        key = f"{prefix}_level"
+        # Torch's cross-entropy keeps no level. And without a hierarchy a level means nothing:
+        # who sets the hierarchy sets the level.
+        self.level = 0 if self.hierarchy is None else int(state_dict.get(key, self._level))
+        super()._load_from_state_dict({**state_dict, key: self._level}, prefix, *args)

@@ -4,6 +4,8 @@ import numpy as np
 
 from coarse2fine.integrations.sklearn import CoarseToFineClassifier
 
+NAMES = np.array(["ash", "bee", "cat", "dog", "elm", "fox", "gnu", "hen"])
+
 
 def grouped(samples=160, classes=8, seed=0):
     """Points of classes that lie in pairs close together, of as many samples each."""

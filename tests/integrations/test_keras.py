@@ -1,10 +1,9 @@
 """The Keras loss, callback and hierarchy, on Keras' torch backend."""
 
-import importlib
+import importlib.util
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -56,11 +55,6 @@ def fit(model, data, epochs=6, **options):
     return model.fit(*data, 16, epochs, verbose=0, shuffle=False, **options).history
 
 
-def assert_same_weights(model, other):
-    for weights, others in zip(model.get_weights(), other.get_weights(), strict=True):
-        np.testing.assert_allclose(weights, others, rtol=1e-5, atol=1e-6)
-
-
 # ----------------------------------------------------------------------------- the loss
 
 
@@ -74,9 +68,7 @@ def test_values_and_gradients_are_those_of_the_function(level, from_logits, shap
     loss = CoarseToFineCrossentropy(HIERARCHY, from_logits)
     loss.level = level
     found = loss(labels, logits if from_logits else logits.softmax(-1))
-    expected = coarse_cross_entropy(
-        logits.reshape(-1, 12), labels.reshape(-1), HIERARCHY.levels[level]
-    )
+    expected = coarse_cross_entropy(logits.view(-1, 12), labels.ravel(), HIERARCHY.levels[level])
     torch.testing.assert_close(found, expected)
     gradients = [torch.autograd.grad(value, logits)[0] for value in (found, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
@@ -99,7 +91,7 @@ def test_at_the_finest_level_it_is_the_loss_of_keras(options):
     labels[0] = options.get("ignore_class", 3)
     loss = CoarseToFineCrossentropy(HIERARCHY, **options)
     assert isinstance(loss, SparseCrossentropy)
-    loss.level = -1
+    assert loss.level == 2  # where it starts
     for weight in (None, torch.rand(8).tolist()):
         expected = SparseCrossentropy(**options)(labels, predictions, weight)
         assert torch.equal(loss(labels, predictions, weight), expected)
@@ -147,18 +139,24 @@ def test_bad_use_is_named():
         loss.level = 1.0
     with pytest.raises(ValueError, match=r"has 12 classes.* Got predictions of shape \(4, 10\)"):
         loss(torch.zeros(4), torch.zeros(4, 10))
+    for wrong in (12, -1):
+        with pytest.raises(ValueError, match=rf"lie in 0\.\.11. Got {wrong} at position 1"):
+            loss(torch.tensor([3, wrong]), torch.zeros(2, 12))
     with pytest.raises(TypeError, match="hierarchy must be a Hierarchy. Got list"):
         CoarseToFineCrossentropy([[0, 0, 1]])
 
 
-def test_a_saved_model_brings_its_loss_along(tmp_path):
-    loss = logits_loss(ignore_class=-1, reduction="sum", name="coarse")
-    loss.level = 1
-    make_model(loss).save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras").loss
-    assert loaded.get_config() == loss.get_config()
-    assert (loaded.hierarchy, loaded.level) == (HIERARCHY, 1)
-    assert repr(loaded).endswith("num_clusters=(2, 4, 12)), level=1 of 0..2)")
+def test_a_model_saved_at_a_coarse_level_is_loaded_at_the_finest(data, tmp_path):
+    options = {"ignore_class": -1, "reduction": "sum", "name": "coarse"}
+    loss, path = logits_loss(**options), tmp_path / "{epoch}.keras"
+    keeper = keras.callbacks.ModelCheckpoint(path)
+    fit(make_model(loss, rate=0.01), data, callbacks=[CoarseToFineCallback(6), keeper])
+    loaded = keras.models.load_model(tmp_path / "1.keras")
+    logits = loaded.predict(data[0], verbose=0)
+    expected = SparseCrossentropy(from_logits=True, **options)(data[1], logits)
+    assert loaded.evaluate(*data, 48, verbose=0) == pytest.approx(float(expected), rel=1e-5)
+    assert loaded.loss.get_config() == loss.get_config()
+    assert repr(loaded.loss).endswith("num_clusters=(2, 4, 12)), level=2 of 0..2)")
 
 
 # ------------------------------------------------------------------------- the callback
@@ -166,9 +164,9 @@ def test_a_saved_model_brings_its_loss_along(tmp_path):
 
 def trained_by_hand(data, levels, weights):
     """The same model, trained in plain torch."""
-    source = [torch.from_numpy(array) for array in make_model(logits_loss()).get_weights()]
+    weights_at_first = make_model(logits_loss()).get_weights()
     inputs, labels = (torch.from_numpy(part) for part in data)
-    parameters = [part.requires_grad_() for part in source]
+    parameters = [torch.from_numpy(array).requires_grad_() for array in weights_at_first]
     for level in levels:
         for batch in torch.arange(len(labels)).split(16):
             first, bias, second, offset = parameters
@@ -195,6 +193,12 @@ def test_fit_trains_as_a_loop_by_hand_does(data, weighting):
         np.testing.assert_allclose(found, by_hand, rtol=1e-4, atol=1e-5)
 
 
+def test_without_the_callback_fit_trains_on_the_classes(data):
+    losses = logits_loss(), SparseCrossentropy(from_logits=True)
+    found, expected = (fit(make_model(loss), data, 3, callbacks=[])["loss"] for loss in losses)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_validation_is_at_the_finest_level_and_the_history_has_the_level(data):
     fine = SparseCrossentropy(from_logits=True, name="fine")
     model = make_model(logits_loss(), metrics=[keras.metrics.MeanMetricWrapper(fine, "fine")])
@@ -207,7 +211,8 @@ def test_validation_is_at_the_finest_level_and_the_history_has_the_level(data):
 
 def test_training_leaves_the_finest_level_even_when_cut_short(data):
     model = make_model(logits_loss())
-    fit(model, data, 1)
+    with pytest.warns(UserWarning, match="epochs is 4, but .* begins only after 4; raise epochs"):
+        fit(model, data, 4)
     assert model.loss.level == 2
     model.loss.level = 0
     model.evaluate(*data, verbose=0, callbacks=[CoarseToFineCallback(boundaries=[2, 5])])
@@ -238,16 +243,15 @@ def test_an_interrupted_fit_goes_on_where_it_was(data, tmp_path, way):
         model = keras.models.load_model(tmp_path / "last.keras")
         history = fit(model, data, initial_epoch=3, callbacks=callbacks)
     assert history["curriculum_level"] == [1, 2, 2]
-    assert_same_weights(model, whole)
+    for weights, expected in zip(model.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_allclose(weights, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_early_stopping_can_wait_for_the_finest_level(data):
     loss = logits_loss()
     curriculum = CoarseToFineCallback(epochs=9, loss=loss)
     assert curriculum.finest_epoch == 6
-    stopping = keras.callbacks.EarlyStopping(
-        "val_loss", patience=2, start_from_epoch=curriculum.finest_epoch
-    )
+    stopping = keras.callbacks.EarlyStopping(patience=2, start_from_epoch=curriculum.finest_epoch)
     model = make_model(loss, rate=0.0)  # never better
     fit(model, data, 20, validation_data=data, callbacks=[curriculum, stopping])
     assert stopping.stopped_epoch == 6 + 2
@@ -284,12 +288,12 @@ def test_a_model_with_another_loss_is_refused(monkeypatch):
         CoarseToFineCallback(3, loss=logits_loss()).set_model(make_model(logits_loss()))
     with pytest.raises(TypeError, match="loss must be a CoarseToFineCrossentropy. Got str"):
         CoarseToFineCallback(3, loss="mse")
-    with pytest.raises(ValueError, match=r"not known before fit, unless you give .*loss=loss"):
+    with pytest.raises(ValueError, match=r"known only in fit, or with .*loss=loss"):
         _ = CoarseToFineCallback(3).finest_epoch
     jitted = make_model(logits_loss())
     jitted.jit_compile = True
     monkeypatch.setattr(keras.config, "backend", lambda: "jax")
-    with pytest.raises(ValueError, match="JAX.*compile the model with jit_compile=False"):
+    with pytest.raises(ValueError, match="JAX.*compile with jit_compile=False"):
         CoarseToFineCallback(3).set_model(jitted)
 
 
@@ -333,7 +337,7 @@ def test_without_keras_the_pip_line_is_given(monkeypatch):
         importlib.import_module("coarse2fine.integrations.keras")
 
 
-@pytest.mark.skipif(find_spec("tensorflow") is not None, reason="TensorFlow is installed")
+@pytest.mark.skipif(bool(importlib.util.find_spec("tensorflow")), reason="it is installed")
 def test_without_the_backend_of_keras_the_way_to_choose_another_is_given():
     ended = subprocess.run(
         [sys.executable, "-c", "import coarse2fine.integrations.keras"],

@@ -133,7 +133,7 @@ def test_of_several_criteria_the_named_one_has_the_curriculum():
 
 
 def test_training_that_ends_at_a_coarse_level_is_warned_of():
-    with pytest.warns(UserWarning, match="ends after 4 epochs.*only after 4; raise max_epochs"):
+    with pytest.warns(UserWarning, match="max_epochs is 4, but .*only after 4; raise max_epochs"):
         fit(Tiny(), make_callback(), max_epochs=4)
     fit(Tiny(), make_callback(), max_epochs=5)
     fit(Tiny(), make_callback(), fast_dev_run=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import EMAWeightAveraging, ModelCheckpoint
 from lightning.pytorch.strategies import SingleDeviceStrategy
 from lightning_tiny import (
     HIERARCHY,
@@ -20,8 +20,9 @@ from lightning_tiny import (
     make_trainer,
     plain_loop,
 )
+from torch import nn
 
-from coarse2fine import Hierarchy
+from coarse2fine import CoarseToFineLoss, Hierarchy
 
 pytestmark = ignores_warnings
 SCRIPT = Path(__file__).with_name("lightning_ddp.py")
@@ -118,3 +119,47 @@ def test_an_error_of_rank_zero_ends_both_processes_training(ranks):
     assert "FileNotFoundError" in ranks[0]["failed"]
     assert ranks[1]["failed"].startswith("RuntimeError: rank zero could not make the hierarchy: ")
     assert ranks[1]["failed"].endswith(ranks[0]["failed"])
+
+
+def test_another_length_than_the_checkpoint_s_is_warned_of(tmp_path):
+    fit(Tiny(), make_callback()).save_checkpoint(tmp_path / "stopped.ckpt")
+    callback = make_callback(epochs=3, boundaries=None)
+    with pytest.warns(UserWarning, match=r"begin at the epochs \(2, 4\), not at \(1, 2\)"):
+        fit(Tiny(), callback, ckpt_path=tmp_path / "stopped.ckpt", max_epochs=7)
+    assert callback.curriculum.boundaries == (2, 4)
+
+
+class TwoLosses(Tiny):
+    """A loss more, and normed layers behind both."""
+
+    def __init__(self):
+        super().__init__()
+        self.second = CoarseToFineLoss()
+        del self.net
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 6))
+
+    def training_step(self, batch):
+        logits = self.net(batch[0])
+        return self.criterion(logits, batch[1]) + self.second(logits, batch[1])
+
+
+def test_every_loss_may_have_a_curriculum_of_its_own(tmp_path):
+    callbacks = [
+        make_callback(criterion="criterion"),
+        make_callback(criterion="second", boundaries=[1, 3]),
+    ]
+    trainer = fit(TwoLosses(), *callbacks)
+    trainer.save_checkpoint(tmp_path / "two.ckpt")
+    callbacks = [make_callback(criterion=name) for name in ("criterion", "second")]
+    with pytest.warns(UserWarning, match="training goes on with those of the checkpoint"):
+        fit(TwoLosses(), *callbacks, ckpt_path=tmp_path / "two.ckpt", max_epochs=7)
+    assert [one.curriculum.boundaries for one in callbacks] == [(2, 4), (1, 3)]
+
+
+def test_weights_are_averaged_as_without_the_curriculum():
+    """A hierarchy that comes when training starts does not disturb the average's buffers."""
+    module = TwoLosses()
+    averaging = EMAWeightAveraging(decay=0.5)
+    fit(module, averaging, make_callback(criterion="criterion"))
+    assert module.criterion.hierarchy == HIERARCHY
+    assert all(torch.isfinite(weight).all() for weight in module.parameters())

@@ -133,22 +133,28 @@ def test_its_own_label_smoothing_goes_before_that_of_the_arguments(tmp_path, dat
 
 def test_a_callback_that_is_added_later_takes_label_smoothing_too(tmp_path, data):
     loss, callback = coarse_to_fine(HIERARCHY, epochs=EPOCHS)
-    settings = {"loss": loss, "label_smoothing_factor": 0.2, "num_train_epochs": 1}
+    settings = {"loss": loss, "label_smoothing_factor": 0.2}
     trainer = make_trainer(tmp_path, data, **settings)
     trainer.add_callback(callback)
     trainer.train()
-    assert_close(trainer.model, weights_by_hand(data, [0], label_smoothing=0.2))
+    assert_close(trainer.model, weights_by_hand(data, label_smoothing=0.2))
+
+
+def loss_in_training(**options):
+    """The loss by itself, as if the callback had begun the training."""
+    loss, _ = coarse_to_fine(HIERARCHY, epochs=EPOCHS, **options)
+    loss.has_callback = True
+    return loss
 
 
 def test_weights_classes(data):
     weight = torch.tensor([1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
-    loss, callback = coarse_to_fine(HIERARCHY, epochs=EPOCHS, weight=weight)
+    loss = loss_in_training(weight=weight)
     logits, (_, labels) = torch.randn(SAMPLES, K), inputs_and_labels(data)
     expected = coarse_cross_entropy(
         logits, labels, HIERARCHY.levels[0], weight=weight, reduction="sum"
     )
     torch.testing.assert_close(loss({"logits": logits}, labels, 40), expected / 40)
-    assert callback.curriculum.criterion is loss.criterion
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -251,10 +257,38 @@ def test_early_stopping_counts_from_the_finest_level(tmp_path, data, early_stopp
     assert trainer.state.epoch == epochs
 
 
-def test_early_stopping_needs_the_curriculum(tmp_path, data):
-    trainer = make_trainer(tmp_path, data, [CoarseToFineEarlyStopping()])
-    with pytest.raises(ValueError, match="callback of coarse_to_fine too"):
-        trainer.evaluate()
+def test_without_a_curriculum_early_stopping_is_hugging_face_s(tmp_path, data):
+    settings = {"learning_rate": 0.0, "eval_strategy": "epoch", "save_strategy": "epoch"}
+    best = {"load_best_model_at_end": True, "metric_for_best_model": "loss"}
+    stopping = CoarseToFineEarlyStopping(early_stopping_patience=2)
+    trainer = make_trainer(tmp_path, data, [stopping], **settings, **best)
+    trainer.train()
+    assert trainer.state.epoch == 3
+
+
+def test_half_of_the_pair_is_refused(tmp_path, data):
+    loss, callback = coarse_to_fine(HIERARCHY, epochs=EPOCHS)
+    with pytest.raises(ValueError, match="other half .* compute_loss_func=loss"):
+        make_trainer(tmp_path, data, [callback]).train()
+    loss, _ = coarse_to_fine(HIERARCHY, epochs=EPOCHS)
+    trainer = make_trainer(tmp_path, data, loss=loss)
+    with pytest.raises(ValueError, match="other half .* callbacks=\\[callback\\]"):
+        trainer.train()
+
+
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        ({"epochs": 9}, "num_train_epochs is 6, but .* only after 6"),
+        ({"steps": 12}, "max_steps is 6"),
+    ],
+)
+def test_a_training_that_ends_before_the_classes_are_reached_is_warned_of(
+    tmp_path, data, length, message
+):
+    loss, callback = coarse_to_fine(HIERARCHY, **length)
+    with pytest.warns(UserWarning, match=message):
+        make_trainer(tmp_path, data, [callback], loss=loss).train()
 
 
 def test_a_training_can_be_repeated_by_the_same_pair(tmp_path, data):
@@ -271,7 +305,7 @@ def test_a_training_can_be_repeated_by_the_same_pair(tmp_path, data):
 def test_tokens_are_classified_like_sentences():
     logits, labels = torch.randn(3, 4, K), torch.randint(K, (3, 4))
     labels[0, 2:] = -100
-    loss, _ = coarse_to_fine(HIERARCHY, epochs=EPOCHS)
+    loss = loss_in_training()
     clusters = torch.from_numpy(HIERARCHY.levels[0].copy())
     counted = labels != -100
     probabilities = logits[counted].softmax(-1)
@@ -280,9 +314,17 @@ def test_tokens_are_classified_like_sentences():
     output = TokenClassifierOutput(logits=logits)
     torch.testing.assert_close(loss(output, labels, counted.sum()), losses.mean())
     torch.testing.assert_close(loss(output, labels, 2 * counted.sum()), losses.mean() / 2)
-    torch.testing.assert_close(loss((logits,), labels), losses.mean())
+    for outputs in ((logits,), logits):
+        torch.testing.assert_close(loss(outputs, labels), losses.mean())
 
 
+def test_a_model_without_logits_is_named():
+    outputs = {"last_hidden_state": torch.randn(2, 3), "pooled": torch.randn(2, 3)}
+    with pytest.raises(ValueError, match="gives no 'logits', but last_hidden_state, pooled"):
+        loss_in_training()(outputs, torch.tensor([0, 1]))
+
+
+@pytest.mark.filterwarnings("ignore:num_train_epochs is 1:UserWarning")  # is enough here
 def test_class_probabilities_are_counted_as_the_trainer_counts_them(tmp_path, data):
     """As mixup gives them; the Trainer counts K items for each sample."""
     inputs, labels = inputs_and_labels(data)
@@ -313,6 +355,9 @@ def test_the_hierarchy_may_come_from_a_model_or_a_file(tmp_path):
         assert loss.criterion.hierarchy == expected
     with pytest.raises(TypeError, match="must be a Hierarchy, a trained torch.nn.Module or"):
         coarse_to_fine(3, epochs=EPOCHS)
+    for path in (tmp_path, "bert-base-uncased"):
+        with pytest.raises(FileNotFoundError, match="load that and give it in place of the path"):
+            coarse_to_fine(path, epochs=EPOCHS)
 
 
 # --------------------------------------------------------------------------- two processes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, get_args
 
 import numpy as np
@@ -19,6 +21,11 @@ from ..distances import Metric
 from ..models import build_model
 
 _LEAST = {"width": 1, "max_epochs": 1, "patience": 0, "batch_size": 1, "curriculum_epochs": 0}
+_RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
+    "lr": (lambda value: 0 < value < math.inf, "more than 0 and finite"),
+    "label_smoothing": (lambda value: 0 <= value <= 1, "from 0 to 1"),
+    "validation_fraction": (lambda value: 0 < value < 1, "more than 0 and less than 1"),
+}
 
 
 def check_settings(estimator: Any) -> None:
@@ -32,11 +39,9 @@ def check_settings(estimator: Any) -> None:
             continue
         if check_whole(value, name) < least:
             raise ValueError(f"{name} must be at least {least}. Got {value}.")
-    if not 0 < estimator.validation_fraction < 1:
-        raise ValueError(
-            f"validation_fraction must be more than 0 and less than 1. Got "
-            f"{estimator.validation_fraction}."
-        )
+    for name, (is_valid, text) in _RANGES.items():
+        _check_number(name, getattr(estimator, name), is_valid, text)
+    _check_device(estimator.device)
     if not callable(estimator.optimizer):
         raise TypeError(
             f"optimizer must be a class such as torch.optim.SGD. Got {estimator.optimizer!r}."
@@ -45,6 +50,25 @@ def check_settings(estimator: Any) -> None:
         value = getattr(estimator, name)
         if isinstance(value, str) and value not in valid:
             raise ValueError(f"{name} must be one of {', '.join(valid)}. Got {value!r}.")
+
+
+def _check_number(name: str, value: Any, is_valid: Callable[[float], bool], text: str) -> None:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number. Got {value!r}.")
+    if not is_valid(float(value)):
+        raise ValueError(f"{name} must be {text}. Got {value}.")
+
+
+def _check_device(device: Any) -> None:
+    """Refuse a device on which nothing can be computed here."""
+    try:
+        torch.zeros(1, device=torch.device(device)).item()
+    except (AssertionError, ImportError, RuntimeError, TypeError) as error:
+        there = ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+        there += ["mps"] * torch.backends.mps.is_available()
+        raise ValueError(
+            f"device must be one of those here: {', '.join(there)}. Got {device!r}."
+        ) from error
 
 
 def validation_mask(targets: IntArray, fraction: float, seed: int) -> NDArray[np.bool_]:
@@ -93,10 +117,16 @@ def fresh_module(
 
 
 def _check_outputs(module: nn.Module, inputs: Tensor, num_classes: int) -> None:
-    """Refuse a module that does not give one logit for each class."""
+    """Refuse a module that does not take the samples, or give one logit for each class."""
     module.eval()
-    with torch.no_grad():  # which gives lazy layers their sizes too
-        outputs = module(inputs)
+    try:
+        with torch.no_grad():  # which gives lazy layers their sizes too
+            outputs = module(inputs)
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"module must take the samples of X, but fails on {len(inputs)} of them, a float32 "
+            f"tensor of the shape {tuple(inputs.shape)}: {error}"
+        ) from error
     got = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
     if got != (len(inputs), num_classes):
         raise ValueError(

@@ -163,6 +163,9 @@ class BestAtFinest(EarlyStopping):  # type: ignore[misc]
 class Batches:
     """What skorch takes for a DataLoader; it cuts batches from tensors, which is faster.
 
+    Where it shuffles, to train, one last sample goes into the batch before it, as batch
+    normalisation cannot train on one alone.
+
     Args:
         dataset: The samples.
         batch_size: How many to a batch.
@@ -176,8 +179,11 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         count = len(self.dataset)
         order = torch.randperm(count) if self.shuffle else torch.arange(count)
-        for start in range(0, count, self.batch_size):
-            yield self.dataset[order[start : start + self.batch_size]]
+        starts = list(range(0, count, self.batch_size))
+        if self.shuffle and count > self.batch_size and count % self.batch_size == 1:
+            starts.pop()
+        for start, stop in zip(starts, [*starts[1:], count], strict=True):
+            yield self.dataset[order[start:stop]]
 
 
 class StandardisedMLP(nn.Module):
@@ -222,8 +228,8 @@ def check_room(first: int, max_epochs: int) -> None:
     """Refuse a curriculum that leaves no epoch for the finest level."""
     if first >= max_epochs:
         raise ValueError(
-            f"the curriculum takes {first} epochs before the finest level, but max_epochs is "
-            f"{max_epochs}; give more of these or fewer curriculum_epochs."
+            f"the curriculum takes at least {first} epochs before the finest level, but "
+            f"max_epochs is {max_epochs}; give more of these or fewer curriculum_epochs."
         )
 
 

@@ -11,11 +11,14 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import torch
 
+from .._levels import check_labels
 from ..curriculum import Curriculum
 from ..errors import MissingExtraError, require
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
+from ._common import warn_if_cut_short
 
 try:
     require("keras", "keras")  # says how to install it where it is missing
@@ -35,12 +38,12 @@ NOTHING = 1e4
 
 @keras.saving.register_keras_serializable(package="coarse2fine")
 class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # type: ignore[misc]
-    """A drop-in for Keras' SparseCategoricalCrossentropy that counts classes as one at first.
+    """A drop-in for Keras' SparseCategoricalCrossentropy that can count classes as one.
 
     It takes the same predictions over the K classes and the same integer labels at every
-    level. At level 0, the coarsest, where it starts, and at every level but the last, the
-    model is only asked for the label's cluster; at the last level, which is -1 too, this is
-    Keras' own loss. `model.save` keeps hierarchy and level.
+    level. At the last level, the finest, where it starts, this is Keras' own loss; at those
+    before, to which `CoarseToFineCallback` moves it during `fit`, the model is only asked
+    for the label's cluster. `model.save` keeps the hierarchy, not the level.
 
     Args:
         hierarchy: The levels.
@@ -53,11 +56,11 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
     Examples:
         >>> loss = CoarseToFineCrossentropy(Hierarchy.from_levels([[0, 0, 1, 1]]))
         >>> label, probabilities = np.array([1]), np.array([[0.6, 0.3, 0.08, 0.02]])
-        >>> round(float(loss(label, probabilities)), 4)  # -log(0.6 + 0.3)
-        0.1054
-        >>> loss.level = -1
         >>> round(float(loss(label, probabilities)), 4)  # -log(0.3)
         1.204
+        >>> loss.level = 0
+        >>> round(float(loss(label, probabilities)), 4)  # -log(0.6 + 0.3)
+        0.1054
     """
 
     def __init__(
@@ -74,33 +77,27 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
         super().__init__(from_logits, ignore_class, reduction, name=name, dtype=dtype)
         self.hierarchy = hierarchy
         self._clusters = ops.convert_to_tensor(np.stack(hierarchy.levels), dtype="int32")
-        # A variable, so that a compiled step sees it change.
+        # Torch's loss checks a level; the variable is for compiled steps to see it change.
+        self._criterion = CoarseToFineLoss(hierarchy)
         self._level = keras.Variable(0, dtype="int32", trainable=False, name="level")
+        self.level = -1
 
     @property
     def level(self) -> int:
         """The level in force, from 0, the coarsest; -1 may be set for the finest."""
-        return int(self._level)
+        return self._criterion.level
 
     @level.setter
     def level(self, level: int) -> None:
-        depth = len(self.hierarchy.levels)
-        if not isinstance(level, int | np.integer) or isinstance(level, bool):
-            raise TypeError(f"level must be an integer. Got {level!r}.")
-        if not -depth <= level < depth:
-            raise ValueError(f"level must lie in 0..{depth - 1}, or be -1. Got {level}.")
-        self._level.assign(int(level) % depth)
+        self._criterion.level = level
+        self._level.assign(self.level)
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """Return the loss of each label at the level in force."""
+        """Return the loss of each label at the level in force: equation 1 of the paper."""
         return super().call(y_true, self._merged(y_true, y_pred))
 
     def _merged(self, y_true: Any, y_pred: Any) -> Any:
-        """Return the predictions with all of the label's cluster moved to the label itself.
-
-        Keras' own loss of these is the loss at the level (equation 1 of the paper), and at
-        the finest level they are the predictions as they were.
-        """
+        """Return the predictions with all of the label's cluster moved to the label itself."""
         is_label, is_mate = self._label_and_mates(y_true, y_pred)
         if self.from_logits:
             mates = ops.where(is_mate, y_pred, float("-inf"))
@@ -124,22 +121,21 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
             label = ops.expand_dims(label, axis=-1)
         if self.ignore_class is not None:
             label = ops.where(ops.equal(label, self.ignore_class), 0, label)
+        on_cpu = isinstance(label, torch.Tensor) and label.device.type == "cpu"
+        if on_cpu and not torch.compiler.is_compiling():  # elsewhere a look would cost time
+            check_labels(label, classes)
         owner = ops.take(self._clusters, self._level, axis=0)
         is_label = ops.equal(label, ops.arange(classes, dtype="int32"))
         return is_label, ops.equal(ops.take(owner, label), owner)
 
     def get_config(self) -> dict[str, Any]:
-        """Return all that `from_config` needs, the level included, as plain values."""
-        hierarchy = self.hierarchy.to_dict()
-        return {**super().get_config(), "hierarchy": hierarchy, "level": self.level}
+        """Return all that `from_config` needs, as plain values."""
+        return {**super().get_config(), "hierarchy": self.hierarchy.to_dict()}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> CoarseToFineCrossentropy:
-        """Return the loss that `get_config` described."""
-        options = {name: config[name] for name in config.keys() - {"hierarchy", "level"}}
-        loss = cls(Hierarchy.from_dict(config["hierarchy"]), **options)
-        loss.level = config["level"]
-        return loss
+        """Return the loss that `get_config` described, at the finest level."""
+        return cls(**{**config, "hierarchy": Hierarchy.from_dict(config["hierarchy"])})
 
     def __repr__(self) -> str:
         last = len(self.hierarchy.levels) - 1
@@ -188,18 +184,19 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def finest_epoch(self) -> int:
         """The epoch, from 0, at which the finest level begins; known when the loss is."""
         if not hasattr(self, "curriculum"):
-            raise ValueError(
-                "not known before fit, unless you give CoarseToFineCallback(..., loss=loss)."
-            )
+            raise ValueError("known only in fit, or with CoarseToFineCallback(..., loss=loss).")
         return max(self.curriculum.boundaries, default=0)
 
     def set_model(self, model: Any) -> None:
         """Find the loss in the compiled model; Keras calls this."""
         super().set_model(model)
         _check_backend(model)
-        loss = _loss_of(model, self._given)
-        if loss is not getattr(self, "loss", None):
-            self._use(loss)
+        self._use(_loss_of(model, self._given))
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Warn where training would end before the model is asked for the classes."""
+        if self.params:
+            warn_if_cut_short(self.params["epochs"], self.finest_epoch, "epochs")
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Set the level of the epoch."""
@@ -294,7 +291,4 @@ def _loss_of(model: Any, given: CoarseToFineCrossentropy | None) -> CoarseToFine
 
 def _check_backend(model: Any) -> None:
     if keras.config.backend() == "jax" and model.jit_compile and not model.run_eagerly:
-        raise ValueError(
-            "on the JAX backend a jitted step keeps the level at which it was traced; compile "
-            "the model with jit_compile=False."
-        )
+        raise ValueError("jitted JAX steps see no change of level; compile with jit_compile=False.")

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..curriculum import Curriculum
+from ..curriculum import Curriculum, equal_shares
 from ..errors import require
 from ..heads import class_vectors, find_head
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ._sources import Source, hierarchy_from
+from ._common import Source, hierarchy_from, warn_if_cut_short
 
 try:
     from lightning.pytorch import callbacks
@@ -92,13 +92,17 @@ class CoarseToFineCallback(callbacks.Callback):
         if self._state:
             criterion.hierarchy = Hierarchy.from_dict(self._state["hierarchy"])
             self.curriculum = Curriculum(criterion, boundaries=self._state["boundaries"])
+            self._warn_if_restored_otherwise(self.curriculum)
         else:
             hierarchy = _from_rank_zero(trainer, lambda: self._make_hierarchy(pl_module))
             criterion.hierarchy = hierarchy
             self.curriculum = Curriculum(criterion, self.epochs, boundaries=self.boundaries)
             boundaries = list(self.curriculum.boundaries)
             self._state = {"hierarchy": hierarchy.to_dict(), "boundaries": boundaries}
-        _warn_if_cut_short(trainer, self.curriculum)
+        is_endless = trainer.max_epochs in (None, -1)
+        if trainer.is_global_zero and not (is_endless or trainer.fast_dev_run):  # type: ignore[attr-defined]
+            finest = max(self.curriculum.boundaries, default=0)
+            warn_if_cut_short(trainer.max_epochs or 0, finest, "max_epochs")
         # A training that is resumed within an epoch has no start of this epoch.
         self.on_train_epoch_start(trainer, pl_module)
 
@@ -115,6 +119,22 @@ class CoarseToFineCallback(callbacks.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the hierarchy and the boundaries of a checkpoint in place of those given."""
         self._state = state_dict
+
+    @property
+    def state_key(self) -> str:
+        """The name of the state in checkpoints: one for each loss."""
+        name = type(self).__qualname__
+        return name if self.criterion is None else f"{name}(criterion={self.criterion!r})"
+
+    def _warn_if_restored_otherwise(self, curriculum: Curriculum) -> None:
+        levels = len(curriculum.boundaries) + 1
+        given = self.boundaries if self.epochs is None else equal_shares(self.epochs, levels)
+        if given != curriculum.boundaries:
+            warnings.warn(
+                f"The checkpoint's levels begin at the epochs {curriculum.boundaries}, not at "
+                f"{given} as given here; training goes on with those of the checkpoint.",
+                stacklevel=3,
+            )
 
     def _make_hierarchy(self, pl_module: LightningModule) -> Hierarchy:
         source = self.hierarchy
@@ -178,18 +198,6 @@ def _from_rank_zero(trainer: Trainer, make: Callable[[], Hierarchy]) -> Hierarch
     return Hierarchy.from_dict(content)
 
 
-def _warn_if_cut_short(trainer: Trainer, curriculum: Curriculum) -> None:
-    """Warn where the Trainer would stop before the model is asked for the classes."""
-    last, finest = trainer.max_epochs or -1, max(curriculum.boundaries, default=0)  # -1: no end
-    trial = trainer.fast_dev_run  # type: ignore[attr-defined]  # set where mypy cannot see it
-    if trainer.is_global_zero and not trial and 0 < last <= finest:
-        warnings.warn(
-            f"Training ends after {last} epochs, and the finest level would begin only after "
-            f"{finest}; raise max_epochs or shorten the curriculum.",
-            stacklevel=2,
-        )
-
-
 # --------------------------------------------------------------- a baseline's checkpoint
 
 
@@ -212,7 +220,10 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
             f"checkpoint or, ending in .json, a saved hierarchy."
         )
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not a Lightning checkpoint, or not all of one.")
+        raise ValueError(
+            f"{path} is not a Lightning checkpoint, or not all of one; the name of a saved "
+            f"hierarchy must end in .json."
+        )
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except pickle.UnpicklingError as error:

@@ -15,13 +15,14 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from .._arrays import IntArray
+from .._levels import match_names
 from ..clustering import Linkage
-from ..curriculum import capped_length, epochs_to_reach
+from ..curriculum import capped_length, epochs_to_reach, equal_shares
 from ..errors import require
 from ..heads import class_vectors
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ._common import Source, hierarchy_from
 from ._sklearn_inputs import check_settings, fresh_module, validation_mask
-from ._sources import Source, hierarchy_from
 
 require("skorch", "sklearn")  # says how to install it where it is missing
 # ruff: noqa: E402
@@ -33,7 +34,7 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
-from ._sklearn_net import StandardisedMLP, Trained, Training, seeded
+from ._sklearn_net import StandardisedMLP, Trained, Training, check_room, seeded
 
 
 class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -263,10 +264,16 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if self.hierarchy is None:
             return None
         given = hierarchy_from(self.hierarchy, self.head)
-        return given if len(given.levels) == 1 else given.for_classes(self._class_names)
+        if len(given.levels) > 1:
+            return given.for_classes(self._class_names)
+        match_names(given.class_names, self._class_names, given.num_classes)
+        return given  # as for_classes would warn again that it is flat
 
     def _needed_baseline(self, training: Training, given: Hierarchy | None) -> Any:
         """Return the baseline, or None where the hierarchy and T are given."""
+        levels = len(given.levels) if given else 2  # at least
+        length = levels - 1 if self.curriculum_epochs == "auto" else int(self.curriculum_epochs)
+        check_room(equal_shares(length, levels)[-1], self.max_epochs)
         if given is None and not self._uses_confusion:
             class_vectors(training.module, self.head)  # refuses now what it would refuse later
         is_needed = given is None or self.curriculum_epochs == "auto"

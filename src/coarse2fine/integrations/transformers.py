@@ -16,7 +16,7 @@ from torch import Tensor
 from ..curriculum import Curriculum
 from ..errors import require
 from ..loss import CoarseToFineLoss
-from ._sources import Source, hierarchy_from
+from ._common import Source, hierarchy_from, warn_if_cut_short
 
 require("transformers.trainer_callback", "transformers")  # says how to install it
 
@@ -68,8 +68,8 @@ def coarse_to_fine(
     criterion = CoarseToFineLoss(hierarchy_from(hierarchy, head), weight)
     curriculum = Curriculum(criterion, epochs, steps=steps, boundaries=boundaries)
     unit: Literal["epoch", "global_step"] = "epoch" if steps is None else "global_step"
-    callback = CoarseToFineCallback(curriculum, unit, label_smoothing)
-    return CoarseToFineComputeLoss(criterion), callback
+    loss = CoarseToFineComputeLoss(criterion)
+    return loss, CoarseToFineCallback(loss, curriculum, unit, label_smoothing)
 
 
 class CoarseToFineComputeLoss:
@@ -77,14 +77,20 @@ class CoarseToFineComputeLoss:
 
     Where the Trainer counts the items of all batches of an optimiser step, the sum of the
     losses is divided by that number, so that accumulation changes nothing. Evaluation, where
-    no gradients are recorded, is plain cross-entropy on the classes.
+    no gradients are recorded, is cross-entropy on the classes.
 
     Args:
         criterion: The loss.
+
+    Attributes:
+        is_used: Whether it was called in training.
+        has_callback: Whether its callback has begun to set the level.
     """
 
     def __init__(self, criterion: CoarseToFineLoss) -> None:
         self.criterion = criterion
+        self.is_used = False
+        self.has_callback = False
 
     def __call__(
         self,
@@ -95,7 +101,9 @@ class CoarseToFineComputeLoss:
         """Return the loss of a batch, at the level in force."""
         if labels is None:
             raise ValueError("the batch has no labels; name their column 'labels' or 'label'.")
-        logits = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
+        logits = _logits(outputs)
+        if torch.is_grad_enabled():
+            self._note_training()
         num_classes = logits.shape[-1]
         probabilities = labels.is_floating_point()
         criterion = self.criterion.to(logits.device).train(torch.is_grad_enabled())
@@ -110,6 +118,14 @@ class CoarseToFineComputeLoss:
         # The Trainer counts labels that are not -100, so every class of a sample's probabilities.
         return loss / (items / num_classes if probabilities else items)
 
+    def _note_training(self) -> None:
+        if not self.has_callback:
+            raise ValueError(
+                "nothing changes the level: give the Trainer the other half of what "
+                "coarse_to_fine returned, callbacks=[callback]."
+            )
+        self.is_used = True
+
 
 class CoarseToFineCallback(TrainerCallback):
     """Sets the level before each optimiser step, by the epoch (or step) of the Trainer's state.
@@ -120,7 +136,8 @@ class CoarseToFineCallback(TrainerCallback):
     the first one's hierarchy is everybody's.
 
     Args:
-        curriculum: The curriculum, with its loss.
+        loss: What the Trainer computes losses by.
+        curriculum: The curriculum of its criterion.
         unit: What the curriculum counts: ``"epoch"`` or ``"global_step"``. Defaults to
             ``"epoch"``.
         label_smoothing: Defaults to None: that of the Trainer's arguments.
@@ -128,10 +145,12 @@ class CoarseToFineCallback(TrainerCallback):
 
     def __init__(
         self,
+        loss: CoarseToFineComputeLoss,
         curriculum: Curriculum,
         unit: Literal["epoch", "global_step"] = "epoch",
         label_smoothing: float | None = None,
     ) -> None:
+        self.loss = loss
         self.curriculum = curriculum
         self.unit = unit
         self.label_smoothing = label_smoothing
@@ -150,7 +169,7 @@ class CoarseToFineCallback(TrainerCallback):
     ) -> None:
         """Go on with the curriculum of the checkpoint, if there is one, and the first process."""
         self.on_init_end(args, state, control)  # training begins with a new state
-        kept = _first_process_s(state.stateful_callbacks[STATE_KEY])
+        kept = _of_first_process(state.stateful_callbacks[STATE_KEY])
         own = self._state()
         if any(kept[key] != own[key] for key in ("boundaries", "hierarchy", "unit")):
             logger.warning(
@@ -160,6 +179,8 @@ class CoarseToFineCallback(TrainerCallback):
         self.unit = kept["unit"]
         self.curriculum.load_state_dict(kept)
         state.stateful_callbacks[STATE_KEY] = kept
+        self.loss.has_callback, self.loss.is_used = True, False
+        self._check_length(state)
         self.on_step_begin(args, state, control)
 
     def on_step_begin(
@@ -167,6 +188,16 @@ class CoarseToFineCallback(TrainerCallback):
     ) -> None:
         """Set the level of the epoch (or step) that is about to be trained."""
         self.curriculum.step(int(getattr(state, self.unit)))
+
+    def on_step_end(
+        self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
+    ) -> None:
+        """Refuse to go on where the Trainer has another loss."""
+        if not self.loss.is_used:
+            raise ValueError(
+                "the Trainer does not use the loss: give it the other half of what "
+                "coarse_to_fine returned, compute_loss_func=loss."
+            )
 
     def on_log(
         self,
@@ -181,6 +212,12 @@ class CoarseToFineCallback(TrainerCallback):
             if entry is not None:
                 entry["curriculum_level"] = self.curriculum.level
 
+    def _check_length(self, state: Any) -> None:
+        lengths = {"epoch": "num_train_epochs", "global_step": "max_steps"}
+        what = lengths[self.unit]
+        finest = max(self.curriculum.boundaries, default=0)
+        warn_if_cut_short(getattr(state, what), finest, what)
+
     def _state(self) -> dict[str, Any]:
         return self.curriculum.state_dict() | {"unit": self.unit}
 
@@ -189,22 +226,30 @@ class CoarseToFineEarlyStopping(EarlyStoppingCallback):
     """Early stopping that counts only what was trained at the finest level.
 
     At a coarse level the model is not yet asked for the classes, so their validation metric
-    may well stand still.
+    may well stand still. Without a curriculum it is Hugging Face's own.
     """
 
     def on_evaluate(  # type: ignore[override]
         self, args: TrainingArguments, state: Any, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Count an evaluation, if the finest level has been trained before it."""
-        curriculum = state.stateful_callbacks.get(STATE_KEY)
-        if curriculum is None:
-            raise ValueError("give the Trainer the callback of coarse_to_fine too.")
+        curriculum = state.stateful_callbacks.get(STATE_KEY, {"unit": "epoch", "boundaries": ()})
         position = getattr(state, curriculum["unit"])
         if all(position > boundary for boundary in curriculum["boundaries"]):
             super().on_evaluate(args, state, control, **kwargs)  # type: ignore[no-untyped-call]
 
 
-def _first_process_s(value: Any) -> Any:
+def _logits(outputs: Any) -> Tensor:
+    """Return the logits of a model's output: a tensor, the first of a tuple, or by their name."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    if isinstance(outputs, dict) and "logits" not in outputs:
+        raise ValueError(f"the model gives no 'logits', but {', '.join(map(str, outputs))}.")
+    logits: Tensor = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
+    return logits
+
+
+def _of_first_process(value: Any) -> Any:
     """Return what the first of several processes has."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return value
