@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import typer
-from pages import NAMES, PAGES, ROOT, SHELL, blocks_of, commands_of, joined_lines, read
+from pages import DOCS, NAMES, PAGES, ROOT, SHELL, blocks_of, commands_of, joined_lines, read
 
 from coarse2fine import Config
 from coarse2fine.cli import train
@@ -170,3 +170,14 @@ def test_options_that_a_page_names_are_there(page: Path) -> None:
     known |= {"--help", "--debug", "--version"}.union(*map(options_of, scripts))
     named = option_names([line.split()[0] for line in commands_of(read(page))])
     assert named <= known
+
+
+def test_the_versions_of_the_compatibility_page_are_those_of_the_constraints() -> None:
+    versions = read(DOCS / "compatibility.md").split("\n## Versions\n")[1]
+    listed = re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", versions, re.MULTILINE)
+    constraints = read(ROOT / "constraints.txt").splitlines()
+    assert len(listed) == 7
+    assert {f"{name}=={version}" for name, version in listed} <= set(constraints)
+    python = re.search(r"on (Python \d\.\d+)", versions)
+    assert python
+    assert python[0] in constraints[0]
