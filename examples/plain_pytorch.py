@@ -121,9 +121,11 @@ def main() -> None:
             f"curriculum (T = {length}, levels {' → '.join(map(str, hierarchy.num_clusters))}, "
             f"{time.perf_counter() - start:.0f} s)"
         )
+    if len(seeds) == 1:
+        return
     plain_mean, coarse_mean = np.mean(results, axis=0)
     gains = np.diff(results, axis=1)[:, 0]
-    error = gains.std(ddof=1) / len(gains) ** 0.5 if len(gains) > 1 else float("nan")
+    error = gains.std(ddof=1) / len(gains) ** 0.5
     print(
         f"\nmean of {len(seeds)} seeds: {plain_mean:.1f} without, {coarse_mean:.1f} with; ", end=""
     )

@@ -167,7 +167,7 @@ def assert_as_shown(printed, shown):
     """Compare words exactly and accuracies roughly; a line of "…" stands for any lines."""
     printed, shown = map(without_learned_levels, (printed, shown))
     pattern = re.sub(r"^…\\\n", "(?:.*\n)*", re.escape(shown), flags=re.MULTILINE)
-    found = re.fullmatch(re.sub(r"\d+\\\.\d", r"(\\d+\\.\\d)", pattern), printed)
+    found = re.fullmatch(re.sub(r"\d+\\\.\d", r"(\\d+\\.\\d)", pattern), printed.rstrip() + "\n")
     assert found, f"{printed}\nis printed, and shown is\n{shown}"
     accuracies = floats(re.findall(r"\d+\.\d", shown))
     assert floats(found.groups()) == pytest.approx(accuracies, abs=TOLERANCE)
