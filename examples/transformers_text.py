@@ -37,7 +37,10 @@ PADDING, UNKNOWN, START = "[PAD]", "[UNK]", "[CLS]"
 def read(path, options):
     """Return pairs of a sentence and its class."""
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        return [(row[options.text], row[options.label]) for row in csv.DictReader(file)]
+        table = csv.DictReader(file)
+        if not {options.text, options.label} <= set(table.fieldnames or ()):
+            raise SystemExit(f"{path} has the columns {table.fieldnames}; see --text and --label")
+        return [(row[options.text], row[options.label]) for row in table]
 
 
 def cut(rows, size):
