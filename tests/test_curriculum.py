@@ -196,3 +196,9 @@ def test_every_candidate_needs_an_accuracy():
 def test_a_loss_without_a_hierarchy_has_no_curriculum():
     with pytest.raises(ValueError, match="set criterion.hierarchy first"):
         Curriculum(CoarseToFineLoss(), epochs=3)
+
+
+def test_says_when_the_finest_level_begins(criterion):
+    curriculum = Curriculum(criterion, epochs=6)
+    assert curriculum.level_at(curriculum.finest_epoch - 1) < len(curriculum.boundaries)
+    assert curriculum.level_at(curriculum.finest_epoch) == len(curriculum.boundaries)

@@ -66,6 +66,11 @@ class Curriculum:
         return self.level_at(self.epoch)
 
     @property
+    def finest_epoch(self) -> int:
+        """The epoch (or step), counted from 0, at which the finest level begins."""
+        return max(self.boundaries, default=0)
+
+    @property
     def is_finest(self) -> bool:
         """Whether the curriculum is over: the level in force is the finest."""
         return self.level == len(self.boundaries)

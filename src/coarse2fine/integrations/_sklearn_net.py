@@ -66,7 +66,7 @@ class Training:
         """
         criterion = self.criterion(hierarchy)
         curriculum = Curriculum(criterion, epochs=length) if hierarchy else None
-        first = curriculum.boundaries[-1] if curriculum else 0
+        first = curriculum.finest_epoch if curriculum else 0
         check_room(first, self.settings["max_epochs"])
         score = partial(accuracy, weights=self.weights)
         net = NeuralNetClassifier(

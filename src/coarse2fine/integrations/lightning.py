@@ -101,8 +101,7 @@ class CoarseToFineCallback(callbacks.Callback):
             self._state = {"hierarchy": hierarchy.to_dict(), "boundaries": boundaries}
         is_endless = trainer.max_epochs in (None, -1)
         if trainer.is_global_zero and not (is_endless or trainer.fast_dev_run):  # type: ignore[attr-defined]
-            finest = max(self.curriculum.boundaries, default=0)
-            warn_if_cut_short(trainer.max_epochs or 0, finest, "max_epochs")
+            warn_if_cut_short(trainer.max_epochs or 0, self.curriculum.finest_epoch, "max_epochs")
         # A training that is resumed within an epoch has no start of this epoch.
         self.on_train_epoch_start(trainer, pl_module)
 

@@ -213,10 +213,8 @@ class CoarseToFineCallback(TrainerCallback):
                 entry["curriculum_level"] = self.curriculum.level
 
     def _check_length(self, state: Any) -> None:
-        lengths = {"epoch": "num_train_epochs", "global_step": "max_steps"}
-        what = lengths[self.unit]
-        finest = max(self.curriculum.boundaries, default=0)
-        warn_if_cut_short(getattr(state, what), finest, what)
+        what = "num_train_epochs" if self.unit == "epoch" else "max_steps"
+        warn_if_cut_short(getattr(state, what), self.curriculum.finest_epoch, what)
 
     def _state(self) -> dict[str, Any]:
         return self.curriculum.state_dict() | {"unit": self.unit}
