@@ -310,6 +310,12 @@ class Hierarchy:
             self.levels, self.class_names, self.cluster_names, width=width, max_lines=max_lines
         )
 
+    def plot(self) -> Any:
+        """Return a plotly figure to zoom into by clicks; it needs the extra ``report``."""
+        from .plots import icicle
+
+        return icicle(self.levels, self.class_names, self.cluster_names)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `save` writes, as plain lists and strings."""
         groups = self.cluster_names

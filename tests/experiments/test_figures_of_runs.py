@@ -62,9 +62,40 @@ def test_curves_are_the_noted_test_accuracies_and_levels(runs):
     assert levels == [[0, 1, 2, 2]] * 2
 
 
-def test_runs_that_did_not_note_their_test_accuracy_have_no_curve(runs, tmp_path):
-    (tmp_path / "metrics.jsonl").write_text('{"epoch": 1, "level": 0, "accuracy": 0.5}\n')
-    assert curves.needed([replace(runs[0], path=tmp_path)]) == {"curves": []}
+def noted(run, folder, *accuracies):
+    """A run with other accuracies of its validation samples."""
+    lines = [{"epoch": at, "level": 0, "accuracy": it} for at, it in enumerate(accuracies, 1)]
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return replace(run, path=folder)
+
+
+def test_without_test_accuracies_a_curve_is_that_of_the_validation_samples(runs, tmp_path):
+    (found,) = curves.needed([noted(runs[0], tmp_path, None, 0.5)])["curves"]
+    assert (found["val_accuracy"], found["level"]) == ([None, 0.5], [0, 0])
+    assert "test_accuracy" not in found
+
+
+def test_runs_that_noted_no_accuracy_have_no_curve(runs, tmp_path):
+    assert curves.needed([noted(runs[0], tmp_path, None, None)]) == {"curves": []}
+
+
+def test_the_axis_says_which_samples_the_accuracy_is_of():
+    test, val = curve("baseline", 0, [0.1, 0.2]), curve("continuous", 0, [0.3, 0.4])
+    val["val_accuracy"] = val.pop("test_accuracy")
+    figure = curves.draw(content(row(curves=[test]), row(curves=[val]), row(curves=[test, val])))
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels == [f"{it} accuracy, %" for it in ("test", "validation", "test or validation")]
+    assert lines(figure.axes[1]) == {"C2F": [(1, pytest.approx(30)), (2, pytest.approx(40))]}
+    assert set(lines(figure.axes[2])) == {"baseline, test", "C2F, validation"}
+
+
+def test_methods_that_share_a_colour_differ_by_their_dashes():
+    names = [f"m{k}" for k in range(7)]
+    found = [curve(name, 0, [0.1, 0.2]) for name in ("baseline", *names)]
+    one = row(curves=found, variants=[variant(name) for name in names])
+    (axes,) = curves.draw(content(one)).axes
+    drawn = [line for line in axes.lines if not line.get_label().startswith("_")]
+    assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == 8
 
 
 def curve(method, seed, accuracies, level=()):

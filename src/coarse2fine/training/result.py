@@ -159,6 +159,21 @@ class Result:
                 rows.append([run.method, *(f"{100 * value:.1f}" for value in levels)])
         return aligned(rows)
 
+    def plot(self, kind: str = "curves", method: str | None = None) -> Any:
+        """Return a plotly figure; it needs the extra ``report``.
+
+        Args:
+            kind: ``"curves"``: accuracy after every epoch; ``"levels"``: accuracy at each
+                level of the first seed's hierarchy, the mean over seeds; ``"classes"``: the
+                gain of each class; ``"confusion"``: what is taken for what, in the order of
+                that hierarchy. Defaults to ``"curves"``.
+            method: To compare with the baseline. Defaults to None: all methods for
+                ``"curves"`` and ``"levels"``, else the first that has a hierarchy.
+        """
+        from .plotting import plot
+
+        return plot(self, kind, method)
+
     def __str__(self) -> str:
         gained = [f"gain of {method}" for method in self.methods if self.gains(method)]
         header = ["seed", *self.methods, *gained]

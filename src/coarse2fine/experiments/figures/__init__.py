@@ -8,7 +8,16 @@ from typing import Any, Protocol
 
 from ...training.result import RunResult
 
-FIGURES = ("sizes", "gains", "lengths", "curves", "confusion", "hierarchy")
+FIGURES = (
+    "sizes",
+    "gains",
+    "lengths",
+    "curves",
+    "confusion",
+    "hierarchy",
+    "levels",
+    "classes",
+)
 
 
 class FigureModule(Protocol):
@@ -17,8 +26,11 @@ class FigureModule(Protocol):
     def needed(self, runs: Sequence[RunResult]) -> dict[str, Any]:
         """Return what the figure needs beside results, for one setting, as plain values."""
 
-    def draw(self, content: dict[str, Any]) -> Any:
-        """Return a matplotlib figure of an experiment's content."""
+    def shows(self, row: dict[str, Any]) -> bool:
+        """Whether there is something of a setting to draw."""
+
+    def draw(self, content: dict[str, Any], width: float | None = None) -> Any:
+        """Return a matplotlib figure of an experiment's content, as wide in inches as given."""
 
 
 def find_figure(name: str) -> FigureModule:

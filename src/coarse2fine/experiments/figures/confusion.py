@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 
 from ..._arrays import Array
+from ..._nesting import edges, nested_order
 from ...errors import require
 from ...metrics import confusion_matrix
 from ...training.result import BASELINE, RunResult
-from .nesting import edges, nested_order
-from .style import labels_and_colours, new_figure, new_panels
+from .letters import cut, fitted, inches, lettering
+from .style import MARGINS, add_title, labels_and_colours, new_figure, new_panels, points, room_of
 
 MOST_NAMED = 30
+NAMES = 7  # points
+LONGEST_NAME = 1.3  # inches
+LINE = 0.1  # inches of a name
+BELOW = 0.6  # inches for the scale
+SIDE_BY_SIDE = 6.5  # inches that three panels need
 WIDTHS = (1.4, 0.7)  # of the outlines, for the coarsest level and the next
 QUANTILE = 0.998  # of the mistakes, as very few are far more frequent than all others
 
@@ -54,20 +60,35 @@ def _counts(runs: Iterable[RunResult], count: int) -> list[list[int]]:
     return summed
 
 
-def draw(content: dict[str, Any]) -> Any:
-    """Return three panels for each setting: baseline, curriculum, and their difference."""
-    rows = [row for row in content["settings"] if "confusion" in row]
+def shows(row: dict[str, Any]) -> bool:
+    """Whether a setting has a baseline and a curriculum."""
+    return "confusion" in row
+
+
+def draw(content: dict[str, Any], width: float | None = None) -> Any:
+    """Return three panels for each setting: baseline, curriculum, and their difference.
+
+    They are side by side, or one below the other in a narrow figure.
+    """
+    rows = list(filter(shows, content["settings"]))
     if not rows:
         return new_panels(0)[0]
     names = any(_names(row["confusion"]) for row in rows)
-    figure = new_figure(14.0 if names else 12.5, (6.0 if names else 5.0) * len(rows))
-    panels = figure.subplots(len(rows), 3, squeeze=False, sharey="row")
-    for row, own in zip(rows, panels, strict=True):
-        _draw_row(own, row)
+    columns = 3 if width is None or width >= SIDE_BY_SIDE else 1
+    lines = 3 * len(rows) // columns
+    if width is None:
+        figure = new_figure(14.0 if names else 12.5, (6.0 if names else 5.0) * lines)
+    else:
+        figure = new_figure(width, (width / columns + BELOW) * lines)
+    panels = figure.subplots(lines, columns, squeeze=False, sharey="row")
+    for row, own in zip(rows, panels.reshape(len(rows), 3), strict=True):
+        _draw_row(own, row, _names(row["confusion"], width and width / columns))
+        for axes in own[::columns]:
+            axes.set_ylabel("true class")
     return figure
 
 
-def _draw_row(panels: Any, row: dict[str, Any]) -> None:
+def _draw_row(panels: Any, row: dict[str, Any], names: list[str]) -> None:
     found = row["confusion"]
     plain, curriculum = (
         _rates(found["counts"][name], found["order"]) for name in (BASELINE, found["method"])
@@ -75,15 +96,22 @@ def _draw_row(panels: Any, row: dict[str, Any]) -> None:
     change = curriculum - plain
     top, most = _frequent([plain, curriculum]), _frequent([abs(change)])
     label = labels_and_colours([row])[found["method"]][0]
-    titles = [f"{row['label']}: {what}" for what in (BASELINE, label, f"{label} − {BASELINE}")]
+    beside = max((inches(name, NAMES) for name in names), default=0.0)
+    for axes, what in zip(panels, (BASELINE, label, f"{label} − {BASELINE}"), strict=True):
+        _write_names(axes, names)
+        add_title(axes, row["label"], what, beside)
     scale = {"cmap": "Blues", "vmin": 0.0, "vmax": top}
     both = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
-    share = f"share of the true class, %; clipped at {top:.1f}"
-    points = f"percentage points; clipped at ±{most:.1f}"
-    _draw_matrix(panels[0], plain, titles[0], found, share, scale)
-    _draw_matrix(panels[1], curriculum, titles[1], found, share, scale)
-    _draw_matrix(panels[2], change, titles[2], found, points, both)
-    panels[0].set_ylabel("true class")
+    share, gain = (
+        fitted(text, room_of(panels[0]) - beside - MARGINS, points("medium"))
+        for text in (
+            f"share of the true class, %; clipped at {top:.1f}",
+            f"percentage points; clipped at ±{most:.1f}",
+        )
+    )
+    _draw_matrix(panels[0], plain, found, share, scale)
+    _draw_matrix(panels[1], curriculum, found, share, scale)
+    _draw_matrix(panels[2], change, found, gain, both)
 
 
 def _rates(counts: list[list[int]], order: list[int]) -> Array:
@@ -99,16 +127,23 @@ def _frequent(matrices: list[Array]) -> float:
     return float(np.quantile(wrong, QUANTILE)) or 1.0
 
 
-def _names(found: dict[str, Any]) -> list[str]:
-    """Return the names in order, none where they are too many to read."""
-    names = found["class_names"]
-    if len(found["order"]) > MOST_NAMED or names is None:
+def _names(found: dict[str, Any], width: float | None = None) -> list[str]:
+    """Return the names in order, none where they are too many to read.
+
+    Args:
+        found: What is drawn.
+        width: Of a panel in inches. Defaults to None: of enough.
+    """
+    names, most = found["class_names"], MOST_NAMED
+    if width is not None:
+        most = min(most, int((width - LONGEST_NAME - MARGINS) / LINE))
+    if len(found["order"]) > most or names is None:
         return []
-    return [names[index] for index in found["order"]]
+    return [cut(names[index], LONGEST_NAME, NAMES) for index in found["order"]]
 
 
 def _draw_matrix(
-    axes: Any, rates: Array, title: str, found: dict[str, Any], text: str, scale: dict[str, Any]
+    axes: Any, rates: Array, found: dict[str, Any], text: str, scale: dict[str, Any]
 ) -> None:
     image = axes.imshow(rates, interpolation="nearest", **scale)
     extend = "both" if scale["vmin"] else "max"
@@ -117,12 +152,14 @@ def _draw_matrix(
     )
     for level, width in zip(found["edges"], WIDTHS, strict=False):
         _outline(axes, level, width)
-    names = _names(found)
-    ticks = range(len(names))
-    axes.set_xticks(ticks, names, rotation=90, fontsize=7, parse_math=False)
-    axes.set_yticks(ticks, names, fontsize=7, parse_math=False)
     axes.set_xlabel("predicted class")
-    axes.set_title(title, fontsize="medium")
+
+
+def _write_names(axes: Any, names: list[str]) -> None:
+    ticks = range(len(names))
+    style = {"fontsize": NAMES, **lettering("".join(names))}
+    axes.set_xticks(ticks, names, rotation=90, **style)
+    axes.set_yticks(ticks, names, **style)
 
 
 def _outline(axes: Any, level: list[int], width: float) -> None:

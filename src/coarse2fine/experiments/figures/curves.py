@@ -1,72 +1,110 @@
-"""Test accuracy after every epoch, with the epochs at which the level changed."""
+"""Accuracy after every epoch, with the epochs at which the level changed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ..._colours import GREY
 from ...training.result import BASELINE, RunResult
-from ...training.run import Run
-from .style import GREY, add_legend, labels_and_colours, new_panels
+from ...training.views import learning_curve
+from .style import FLAT, add_legend, add_title, line_styles, new_panels
 
 Row = dict[str, Any]
 Mark = tuple[float, int]
+KINDS = {"test_accuracy": "test", "val_accuracy": "validation"}
 DECIMALS = 5  # as many as 100,000 test images can have
 HEADROOM = 0.18  # for the labels of levels, as a share of the panel's height
 WIDTH_OF_LABEL = 0.035  # as a share of the panel's width
 
 
 def needed(runs: Sequence[RunResult]) -> dict[str, Any]:
-    """Return test accuracy and level of every epoch, for the runs that noted them."""
-    return {"curves": [curve for curve in map(_curve, runs) if curve["test_accuracy"]]}
+    """Return accuracy and level of every epoch, for the runs that noted an accuracy.
+
+    It is ``test_accuracy`` where it was noted, else ``val_accuracy``; None for epochs without.
+    """
+    found = map(_curve, runs)
+    return {"curves": [curve for curve in found if set(_accuracy(curve)) - {None}]}
 
 
 def _curve(run: RunResult) -> dict[str, Any]:
-    metrics = Run(run.path, is_writer=False).metrics()
-    lines = [line for line in metrics if line.get("test_accuracy") is not None]
+    found = learning_curve(run)
     return {
-        "method": run.method,
-        "seed": run.seed,
-        "test_accuracy": [round(line["test_accuracy"], DECIMALS) for line in lines],
-        "level": [line["level"] for line in lines],
+        "method": found.method,
+        "seed": found.seed,
+        "test_accuracy" if found.is_test else "val_accuracy": [
+            None if math.isnan(value) else round(value / 100, DECIMALS) for value in found.accuracy
+        ],
+        "level": found.level,
     }
 
 
-def draw(content: dict[str, Any]) -> Any:
+def _kind(curve: dict[str, Any]) -> str:
+    return next(key for key in KINDS if key in curve)
+
+
+def _accuracy(curve: dict[str, Any]) -> list[float | None]:
+    found: list[float | None] = curve[_kind(curve)]
+    return found
+
+
+def shows(row: Row) -> bool:
+    """Whether a setting has curves."""
+    return bool(row.get("curves"))
+
+
+def draw(content: dict[str, Any], width: float | None = None) -> Any:
     """Return a panel for each setting, with a line for each method and thin ones for seeds."""
-    rows = [row for row in content["settings"] if row.get("curves")]
-    figure, panels = new_panels(len(rows), 6.5, 4.0, columns=2)
+    rows = list(filter(shows, content["settings"]))
+    height = 4.0 if width is None else FLAT
+    figure, panels = new_panels(len(rows), 6.5, height, columns=2, total=width)
     for row, axes in zip(rows, panels, strict=True):
         _draw_row(axes, row)
-    add_legend(figure, panels, "mean over seeds, as long as all train; thin lines: each seed")
+    is_mean = any(len({curve["seed"] for curve in row["curves"]}) > 1 for row in rows)
+    note = "mean over seeds, as long as all train; thin lines: each seed"
+    add_legend(figure, panels, note if is_mean else None)
     return figure
 
 
 def _draw_row(axes: Any, row: Row) -> None:
-    for name, (label, colour) in labels_and_colours([row]).items():
-        curves = [curve for curve in row["curves"] if curve["method"] == name]
-        for curve in curves:
-            accuracies = 100 * np.array(curve["test_accuracy"])
-            _draw_line(axes, accuracies, color=colour, linewidth=0.7, alpha=0.5)
-        if curves:
-            _draw_line(axes, _mean(curves), color=colour, linewidth=2, label=label)
+    kinds = [KINDS[kind] for kind in KINDS if kind in map(_kind, row["curves"])]
+    for name, style in line_styles([row]).items():
+        for kind in kinds:
+            curves = [
+                curve
+                for curve in row["curves"]
+                if curve["method"] == name and KINDS[_kind(curve)] == kind
+            ]
+            label = style["label"] if len(kinds) == 1 else f"{style['label']}, {kind}"
+            _draw_method(axes, curves, style | {"label": label})
     _mark_levels(axes, row["curves"])
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
-    axes.set_ylabel("test accuracy, %")
-    axes.set_title(row["label"], fontsize="medium")
+    axes.set_ylabel(f"{' or '.join(kinds)} accuracy, %")
+    add_title(axes, row["label"])
+
+
+def _draw_method(axes: Any, curves: list[dict[str, Any]], style: dict[str, str]) -> None:
+    """Draw a thin line for each seed, and their mean for each epoch that all have.
+
+    Later ones would jump where a seed ends.
+    """
+    if not curves:
+        return
+    found = [100 * np.array(_accuracy(curve), dtype=float) for curve in curves]
+    for accuracies in found:
+        _draw_line(axes, accuracies, linewidth=0.7, alpha=0.5, **style | {"label": None})
+    shared = min(map(len, found))
+    mean = np.mean([accuracies[:shared] for accuracies in found], axis=0)
+    _draw_line(axes, mean, linewidth=2, **style)
 
 
 def _draw_line(axes: Any, accuracies: Any, **style: Any) -> None:
     axes.plot(range(1, len(accuracies) + 1), accuracies, **style)
-
-
-def _mean(curves: list[dict[str, Any]]) -> Any:
-    """Return the mean of each epoch that all have: later ones would jump where a seed ends."""
-    shared = min(len(curve["test_accuracy"]) for curve in curves)
-    return 100 * np.mean([curve["test_accuracy"][:shared] for curve in curves], axis=0)
 
 
 def _mark_levels(axes: Any, curves: list[dict[str, Any]]) -> None:

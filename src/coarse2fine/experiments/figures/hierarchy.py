@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ..._colours import COLOURS, GREY
+from ..._nesting import edges, nested_order
 from ...errors import require
 from ...training.result import RunResult
-from .nesting import edges, nested_order
-from .style import COLOURS, GREY, labels_and_colours, new_figure, new_panels
+from .letters import LETTERS, cut, drawable, inches, lettering, wrapped
+from .style import labels_and_colours, new_figure, new_panels
 
-LETTERS = 8  # in points; all else is in inches
+# In inches, as all here but the letters.
 LINE, PADDING, GAP, HEADER, MARGIN = 0.155, 0.06, 0.04, 0.5, 0.15
 BASE = 0.72  # how far down in a line its letters stand
-HINTING = 1.04  # letters fitted to pixels are wider than their outlines
 WIDTH, LEAST_NAMES, MOST_LABEL = 9.5, 5.0, 1.6
+LEAST_ROOM = 1.0  # for names, where the width is given
 
 
 def needed(runs: Sequence[RunResult]) -> dict[str, Any]:
@@ -33,9 +35,15 @@ def needed(runs: Sequence[RunResult]) -> dict[str, Any]:
     return {"hierarchies": found}
 
 
-def draw(content: dict[str, Any]) -> Any:
+def shows(row: dict[str, Any]) -> bool:
+    """Whether a setting has a hierarchy."""
+    return bool(row.get("hierarchies"))
+
+
+def draw(content: dict[str, Any], width: float | None = None) -> Any:
     """Return a panel for each setting and variant, one below the other."""
-    trees = [tree for row in content["settings"] for tree in _trees(row)]
+    room = None if width is None else width - 2 * MARGIN
+    trees = [tree for row in filter(shows, content["settings"]) for tree in _trees(row, room)]
     if not trees:
         return new_panels(0)[0]
     width = max(tree.width for tree in trees) + 2 * MARGIN
@@ -68,7 +76,7 @@ class _Column:
     @property
     def width(self) -> float:
         """Of the boxes, and the space to the next."""
-        return max(map(_inches, (self.heading, *self.labels))) + 2 * PADDING + GAP
+        return max(map(inches, (self.heading, *self.labels))) + 2 * PADDING + GAP
 
 
 @dataclass(frozen=True)
@@ -76,14 +84,16 @@ class _Tree:
     """A panel, in inches from its top left corner.
 
     Args:
-        title: Above it.
+        title: Above it, in parts, of which the first is cut if there is no room.
         columns: Of the levels above the classes; the last has the names beside it.
         names: Of the classes, in the nested order.
+        room: For its width. Defaults to None: as much as it likes.
     """
 
-    title: str
+    title: list[str]
     columns: list[_Column]
     names: list[str]
+    room: float | None = None
 
     @cached_property
     def left(self) -> list[float]:
@@ -93,7 +103,15 @@ class _Tree:
     @property
     def width(self) -> float:
         """Of all columns."""
-        return max(WIDTH, self.left[-1] + LEAST_NAMES)
+        if self.room is None:
+            return max(WIDTH, self.left[-1] + LEAST_NAMES)
+        least = self.left[-1] + LEAST_ROOM
+        if self.room < least:
+            raise ValueError(
+                f"{len(self.columns)} levels above the classes need a width of at least "
+                f"{math.ceil(10 * (least + 2 * MARGIN)) / 10} inches."
+            )
+        return self.room
 
     @cached_property
     def texts(self) -> list[list[str]]:
@@ -117,7 +135,11 @@ class _Tree:
         """Draw the panel into axes of its size."""
         axes.set(xlim=(0, self.width), ylim=(self.height, 0))
         axes.set_axis_off()
-        axes.text(0, 0, self.title, fontsize=LETTERS + 2, va="top", parse_math=False)
+        first, *others = self.title or [""]
+        behind = "".join(f": {drawable(part)}" for part in others)
+        room = max(self.width - inches(behind, LETTERS + 2), LEAST_ROOM)
+        title = cut(cut(first, room, LETTERS + 2) + behind, self.width, LETTERS + 2)
+        axes.text(0, 0, title, fontsize=LETTERS + 2, va="top", **lettering(title))
         bounds = [*pairwise(self.left), (self.left[-1], self.width + GAP)]
         names = _Column(f"{len(self.names)} classes", self.columns[-1].edges, [])
         labels = [[[label] for label in column.labels] for column in self.columns]
@@ -141,14 +163,17 @@ class _Tree:
             _write(axes, left + PADDING, (top + tops[end] - GAP) / 2, text, "black")
 
 
-def _trees(row: dict[str, Any]) -> Iterator[_Tree]:
+def _trees(row: dict[str, Any], room: float | None) -> Iterator[_Tree]:
     labels = labels_and_colours([row])
-    for name, found in row.get("hierarchies", {}).items():
-        title = f"{row['label']}: {labels[name][0]}, seed {found['seed']}"
+    for name, found in row["hierarchies"].items():
+        # One that was read from a file has neither method nor seed.
+        what = f"{labels[name][0]}, seed {found['seed']}" if "seed" in found else ""
+        title = [part for part in (row["label"], what) if part]
         count = found["num_classes"]
         names = found["class_names"] or list(map(str, range(count)))
         order = nested_order(found["levels"], count)
-        yield _Tree(title, list(_columns(found, order)), [names[index] for index in order])
+        ordered = [names[index] for index in order]
+        yield _Tree(title, list(_columns(found, order)), ordered, room)
 
 
 def _columns(found: dict[str, Any], order: Any) -> Iterator[_Column]:
@@ -170,42 +195,10 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else plural}"
 
 
-def wrapped(names: Iterable[str], width: float) -> list[str]:
-    """Return names with commas between them, in lines that are not wider than so many inches.
-
-    A name that is too long for a line is cut.
-    """
-    lines: list[str] = []
-    for name in (cut(name, width - _inches(",")) for name in names):
-        longer = f"{lines[-1]}, {name}" if lines else name
-        if lines and _inches(f"{longer},") > width:
-            lines[-1] += ","
-            lines.append(name)
-        else:
-            lines[-1:] = [longer]
-    return lines
-
-
-def cut(text: str, width: float) -> str:
-    """Return a text in one line, shortened to so many inches if it is wider."""
-    text = " ".join(text.split())
-    if _inches(text) <= width:
-        return text
-    fitting = bisect_right(range(len(text)), width, key=lambda end: _inches(f"{text[:end]}…"))
-    return f"{text[: fitting - 1].rstrip()}…"
-
-
-def _inches(text: str) -> float:
-    """Return how wide a text is."""
-    font = require("matplotlib.font_manager", "report").FontProperties(size=LETTERS)
-    measure = require("matplotlib.textpath", "report").text_to_path
-    width: float = measure.get_text_width_height_descent(text, font, ismath=False)[0]
-    return HINTING * width / 72
-
-
 def _write(axes: Any, x: float, middle: float, lines: list[str], colour: str) -> None:
     """Write lines around a height, line by line, since matplotlib's own spacing varies."""
     first = middle - (len(lines) / 2 - BASE) * LINE
     for number, line in enumerate(lines):
         y = first + number * LINE
-        axes.text(x, y, line, fontsize=LETTERS, va="baseline", color=colour, parse_math=False)
+        style = lettering(line)
+        axes.text(x, y, line, fontsize=LETTERS, va="baseline", color=colour, **style)

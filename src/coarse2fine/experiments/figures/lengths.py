@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._colours import COLOURS, GREY
 from ...training.result import BASELINE, RunResult
 from ..content import accuracies
-from .style import COLOURS, GREY, add_legend, mean_and_error, new_panels
+from .style import add_legend, add_title, mean_and_error, new_panels
 
 Row = dict[str, Any]
 
@@ -17,10 +18,15 @@ def needed(runs: Sequence[RunResult]) -> dict[str, Any]:  # noqa: ARG001
     return {}
 
 
-def draw(content: dict[str, Any]) -> Any:
+def shows(row: Row) -> bool:
+    """Whether a setting has a T."""
+    return any(_points(row))
+
+
+def draw(content: dict[str, Any], width: float | None = None) -> Any:
     """Return a panel for each setting: a point for each T, and the baseline as a line."""
-    rows = [row for row in content["settings"] if any(_points(row))]
-    figure, panels = new_panels(len(rows))
+    rows = list(filter(shows, content["settings"]))
+    figure, panels = new_panels(len(rows), total=width)
     for row, axes in zip(rows, panels, strict=True):
         _draw_row(axes, row)
     add_legend(figure, panels, "mean over seeds ± standard error")
@@ -42,7 +48,7 @@ def _draw_row(axes: Any, row: Row) -> None:
         _draw_points(axes, by_rule, color=COLOURS[1], label="T by rule", fmt="D", capsize=3)
     axes.set_xlabel("length of the curriculum T, epochs")
     axes.set_ylabel("test accuracy, %")
-    axes.set_title(row["label"], fontsize="medium")
+    add_title(axes, row["label"])
 
 
 def _points(row: Row) -> tuple[list[Any], list[Any]]:

@@ -11,7 +11,7 @@ from ..._files import parse_json
 from ...training.result import RunResult
 from ...training.run import CONFIG
 from ..content import accuracies
-from .style import add_legend, labels_and_colours, mean_and_error, new_panels
+from .style import add_legend, add_title, labels_and_colours, mean_and_error, new_panels
 
 Row = dict[str, Any]
 Point = tuple[float, float, float]
@@ -28,13 +28,17 @@ def needed(runs: Sequence[RunResult]) -> dict[str, Any]:
     return {"samples": train + val}
 
 
-def draw(content: dict[str, Any]) -> Any:
+def shows(row: Row) -> bool:
+    """Whether a setting has runs."""
+    return bool(row["runs"])
+
+
+def draw(content: dict[str, Any], width: float | None = None) -> Any:
     """Return a panel for each data set and model, with a line for each method."""
     groups: dict[tuple[str, str], list[Row]] = {}
-    for row in content["settings"]:
-        if row["runs"]:
-            groups.setdefault((row["config"]["data"], row["config"]["model"]), []).append(row)
-    figure, panels = new_panels(len(groups))
+    for row in filter(shows, content["settings"]):
+        groups.setdefault((row["config"]["data"], row["config"]["model"]), []).append(row)
+    figure, panels = new_panels(len(groups), total=width)
     for rows, axes in zip(groups.values(), panels, strict=True):
         _draw_group(axes, rows)
     add_legend(figure, panels, "mean over seeds ± standard error")
@@ -58,7 +62,7 @@ def _draw_group(axes: Any, rows: list[Row]) -> None:
     axes.set_xticks([], minor=True)
     axes.set_xlabel("share of the training images" if is_share else "training images")
     axes.set_ylabel("test accuracy, %")
-    axes.set_title(_common(rows), fontsize="medium")
+    add_title(axes, _common(rows))
 
 
 def _place(row: Row, is_share: bool) -> float:

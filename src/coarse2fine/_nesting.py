@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._arrays import IntArray
+from ._arrays import IntArray
 
 
 def nested_order(levels: Sequence[Any], count: int) -> IntArray:

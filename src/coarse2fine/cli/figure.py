@@ -1,0 +1,177 @@
+"""`c2f figure`: figures of finished runs, for papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import RunError
+from .process import say
+
+if TYPE_CHECKING:
+    from ..report.runs import Entry
+
+EXAMPLES = (
+    "c2f figure curves runs/intents",
+    "c2f figure gains runs/intents runs/photos --out gains.pdf --width 3.5",
+    "c2f figure confusion runs/photos --method staged --out confusion.png --dpi 600",
+    "c2f figure hierarchy hierarchy.json --title 'Intents' --out tree.pdf",
+)
+PAIR = "a baseline and another method of the same seed"
+# What each shows, and needs of the runs.
+KINDS = {
+    "curves": "accuracies noted after an epoch",
+    "gains": PAIR,
+    "levels": "a method with a hierarchy",
+    "classes": PAIR,
+    "confusion": "a baseline and a method with a hierarchy of the same seed",
+    "hierarchy": "a method with a hierarchy",
+}
+Row = dict[str, Any]
+
+
+def command(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(KINDS)}.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs, comparisons, or folders with runs as seed-N/METHOD: a panel for each. "
+            "For hierarchy, also all that c2f hierarchy reads.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .svg, .png or .pdf file. Default: KIND.svg."),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(metavar="INCHES", help="Of the page's column it is printed in."),
+    ] = None,
+    dpi: Annotated[int, typer.Option(metavar="N", help="Pixels an inch.")] = 300,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this one and the baseline; repeatable."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Only this one.")] = None,
+    title: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Instead of the folder's name; one for each panel."),
+    ] = None,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Leave titles out.")] = False,
+) -> None:
+    """Draw a figure of finished runs, for a paper or a page.
+
+    The same runs give the same file.
+    """
+    from ..experiments.figures import find_figure
+    from ..experiments.figures.style import check_format, printed, save
+
+    if kind not in KINDS:
+        raise ValueError(f"a figure is one of {', '.join(KINDS)}. Got {kind!r}.")
+    if not 2.5 <= (2.5 if width is None else width) <= 100:
+        raise ValueError(f"the width must lie between 2.5 and 100 inches. Got {width}.")
+    if not 50 <= dpi <= 1200:
+        raise ValueError(f"there must be 50 to 1200 pixels an inch. Got {dpi}.")
+    path = out or Path(f"{kind}.svg")
+    check_format(path)
+    rows = list(_rows(kind, runs, method or (), seed))
+    _set_titles(rows, [""] * len(rows) if no_title else title)
+    with printed(width):
+        save(find_figure(kind).draw({"settings": rows}, width), path, dpi)
+    say(f"saved as {path}")
+
+
+def _rows(
+    kind: str, sources: Sequence[Path], methods: Sequence[str], seed: int | None
+) -> Iterator[Row]:
+    """Return what there is to draw, of each comparison and each file."""
+    from ..experiments.figures import find_figure
+
+    for paths in _together(kind, sources):
+        row = _from_file(paths[0]) if paths[0].is_file() else _row(kind, paths, methods, seed)
+        if not find_figure(kind).shows(row):
+            raise RunError(f"{paths[0]}: {kind} needs {KINDS[kind]}.")
+        yield row
+
+
+def _together(kind: str, sources: Sequence[Path]) -> list[list[Path]]:
+    """Return which sources share a panel: runs of the same comparison."""
+    from ..report.runs import gather
+
+    groups: dict[Path, list[Path]] = {}
+    for source in sources:
+        if kind == "hierarchy" and source.is_file():
+            groups[source] = [source]
+        else:
+            comparison = gather([source]).entries[0].runs[0].comparison
+            groups.setdefault(comparison, []).append(source)
+    return list(groups.values())
+
+
+def _from_file(path: Path) -> Row:
+    from ..training.hierarchies import read_hierarchy
+
+    found = read_hierarchy(path).to_dict()
+    return {"label": path.stem, "path": path, "variants": [], "hierarchies": {"": found}}
+
+
+def _row(kind: str, paths: Sequence[Path], methods: Sequence[str], seed: int | None) -> Row:
+    """Return a setting, as those of an experiment, of the runs in directories."""
+    from ..experiments.figures import find_figure
+    from ..report.runs import gather
+    from ..training.result import BASELINE
+
+    found = gather(paths)
+    for remark in found.remarks:
+        say(f"note: {remark}")
+    entries = _chosen(found.entries, paths[0], methods)
+    runs = [
+        replace(run.result, method=entry.label)  # as two of a method may have labels of their own
+        for entry in entries
+        for run in entry.runs
+        if seed in (None, run.seed)
+    ]
+    if not runs:
+        raise RunError(f"{paths[0]} has no finished run of seed {seed}.")
+    try:
+        needed = find_figure(kind).needed(runs)
+    except (LookupError, AttributeError) as error:
+        raise RunError(f"{paths[0]} has a damaged run: {error!r}.") from error
+    labels = [entry.label for entry in entries if entry.label != BASELINE]
+    return {
+        "label": found.entries[0].runs[0].comparison.name,
+        "path": paths[0],
+        "paper": {},
+        "variants": [{"name": label, "label": label} for label in labels],
+        "runs": [run.to_dict() for run in runs],
+        **needed,
+    }
+
+
+def _chosen(entries: Sequence[Entry], path: Path, methods: Sequence[str]) -> list[Entry]:
+    """Return the baseline and the methods that are asked for, or all."""
+    from ..training.result import BASELINE
+
+    labels = [entry.label for entry in entries]
+    for name in methods:
+        if name not in labels:
+            raise RunError(f"{path} has no method {name}, but {', '.join(labels)}.")
+    wanted = {BASELINE, *methods} if methods else set(labels)
+    return [entry for entry in entries if entry.label in wanted]
+
+
+def _set_titles(rows: list[Row], titles: Sequence[str] | None) -> None:
+    """Give the rows titles, or else names that tell them apart."""
+    if titles and len(titles) != len(rows):
+        panels = "is 1 panel" if len(rows) == 1 else f"are {len(rows)} panels"
+        raise ValueError(f"there {panels} to name. Got {len(titles)} titles.")
+    times = Counter(row["label"] for row in rows)
+    own = [str(row["path"]) if times[row["label"]] > 1 else row["label"] for row in rows]
+    for row, text in zip(rows, titles or own, strict=True):
+        row["label"] = text

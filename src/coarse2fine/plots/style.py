@@ -1,0 +1,100 @@
+"""What all figures have in common: one look, for light and for dark pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+from .._colours import COLOURS
+from ..errors import require
+
+# As far from white as from the black of a dark page: text, the baseline, what is not data.
+INK = "#7a7a7a"
+FAINT = "rgba(128,128,128,0.25)"
+BASELINE = "baseline"
+BETTER, WORSE = COLOURS[:2]
+JOINERS = "\u200c\u200d"  # letters of Persian and families of emoji are written with them
+MOST_LETTERS = 40
+
+
+def new_figure(*traces: Any, **layout: Any) -> Any:
+    """Return a plotly figure without a background, so that the page's own shows.
+
+    All text takes its colour from ``layout.font.color``, which a page may set to its own.
+
+    Args:
+        traces: What it shows.
+        layout: Of the figure, beside what all share.
+    """
+    figure = graph_objects().Figure(layout={"template": _template()})
+    figure.add_traces(list(traces))
+    return figure.update_layout(**layout)
+
+
+def graph_objects() -> Any:
+    """Return plotly's module of that name, or say how to install it."""
+    return require("plotly.graph_objects", "report")
+
+
+def shown(name: str, most: int = MOST_LETTERS) -> str:
+    r"""Return a name as plotly shows it letter by letter, cut where it is too long.
+
+    Plotly reads a little HTML in every text, so that ``<``, ``>`` and ``&`` are escaped;
+    control characters, among them those that turn the direction of writing, are spelt out,
+    and blanks are put in quotation marks.
+
+    Args:
+        name: Whatever somebody has called a class.
+        most: How many letters it may have. Defaults to 40.
+
+    Examples:
+        >>> shown("<b>cat & dog</b>"), shown("a\nb"), shown("hippopotamus", 6), shown(" ")
+        ('&lt;b&gt;cat &amp; dog&lt;/b&gt;', 'a\\nb', 'hippo…', '“ ”')
+    """
+    printable = (
+        letter
+        if letter.isprintable() or letter in JOINERS
+        else letter.encode("unicode_escape").decode()
+        for letter in name[: most + 1]
+    )
+    text = "".join(printable)
+    text = text if len(text) <= most else f"{text[: most - 1]}…"
+    return escape(text, quote=False) if text.strip() else f"“{text}”"
+
+
+def colours_of(methods: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each method; the baseline's is grey.
+
+    Examples:
+        >>> colours_of(["baseline", "continuous", "staged"])
+        {'baseline': '#7a7a7a', 'continuous': '#0072b2', 'staged': '#d55e00'}
+    """
+    methods = list(dict.fromkeys(methods))
+    others = [method for method in methods if method != BASELINE]
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(others)}
+    return {name: colours.get(name, INK) for name in methods}
+
+
+def _template() -> Any:
+    axis = {
+        "gridcolor": FAINT,
+        "linecolor": FAINT,
+        "zerolinecolor": FAINT,
+        "automargin": True,
+        "title": {"standoff": 8},
+    }
+    bar = {"outlinewidth": 0, "thickness": 14, "ticks": ""}
+    layout = {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": INK, "family": "system-ui, sans-serif", "size": 13},
+        "colorway": list(COLOURS),
+        "hoverlabel": {"bgcolor": "#222222", "font": {"color": "#ffffff"}, "align": "left"},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        "margin": {"l": 50, "r": 20, "t": 40, "b": 40},
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+    data = {"heatmap": [{"colorbar": bar}]}
+    return graph_objects().layout.Template(layout=layout, data=data)
