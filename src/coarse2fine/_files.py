@@ -35,11 +35,19 @@ def make_readable(path: Path) -> None:
 def parse_json(path: Path) -> Any:
     """Read a JSON file, with one sentence that names it where it cannot be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse)
+        return decode_json(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def decode_json(data: bytes) -> Any:
+    """Return what JSON in UTF-8 holds, or say in one sentence why it cannot be read."""
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
     except RecursionError:
-        raise ValueError(f"{path}: the JSON is nested too deeply to be read.") from None
+        raise ValueError("the JSON is nested too deeply to be read.") from None
     except ValueError as error:  # also bad JSON, bad UTF-8 and numbers of too many digits
-        raise ValueError(f"{path}: not readable as JSON: {error}") from None
+        raise ValueError(f"not readable as JSON: {error}") from None
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -1,0 +1,188 @@
+"""What the editor's page may ask for, and all that is refused."""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler
+from secrets import compare_digest
+from typing import TYPE_CHECKING, Any
+
+from .._files import decode_json
+from .session import ChangedError
+
+if TYPE_CHECKING:
+    from .server import EditorServer
+
+MOST_BYTES = 64 * 1024 * 1024
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_JSON = "application/json"
+
+
+class RefusedError(Exception):
+    """A request that is not answered as asked.
+
+    Args:
+        status: Of HTTP.
+        message: One sentence.
+        **more: What else the answer holds.
+    """
+
+    def __init__(self, status: int, message: str, **more: Any) -> None:
+        super().__init__(message)
+        self.status = status
+        self.content = {"error": message, **more}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request; every connection has a thread of its own."""
+
+    server: EditorServer
+    timeout = 20  # for each wait on the other side
+
+    def do_GET(self) -> None:
+        """Answer with the page, a file of it, or the hierarchy."""
+        self._answer()
+
+    def do_PUT(self) -> None:
+        """Save the hierarchy."""
+        self._answer()
+
+    def do_POST(self) -> None:
+        """End the editor."""
+        self._answer()
+
+    def _answer(self) -> None:
+        try:
+            self._check_sender()
+            kind, body = self._found(self._name())
+        except RefusedError as refused:
+            self._send(refused.status, _JSON, _encoded(refused.content))
+            return
+        self._send(200, kind, body)
+        if self.command == "POST":
+            self.server.shutdown()
+
+    # ---------------------------------------------------------------- who may ask for what
+
+    def _check_sender(self) -> None:
+        """Refuse what other pages send, by whatever name they reach this server."""
+        if self.request_version == "HTTP/0.9":
+            raise RefusedError(400, "HTTP/0.9 is too old.")
+        if self.headers.get_all("Host") != [self.server.origin.removeprefix("http://")]:
+            raise RefusedError(403, "This is not the address of the editor.")
+        if self.headers.get_all("Origin", []) not in ([], [self.server.origin]):
+            raise RefusedError(403, "Other pages may not use the editor.")
+        for site in self.headers.get_all("Sec-Fetch-Site", []):
+            if site not in {"same-origin", "none"}:
+                raise RefusedError(403, "Other pages may not use the editor.")
+
+    def _name(self) -> str:
+        """Return what is asked for: the part of the path behind the token."""
+        parts = self.path.split("/")
+        _, token, name = parts if len(parts) == 3 else ("", "", "")
+        is_right = compare_digest(token.encode(), self.server.token.encode())
+        if not is_right or parts[0] or name not in {*self.server.page, "hierarchy", "quit"}:
+            raise RefusedError(404, "There is nothing here.")
+        return name
+
+    def _found(self, name: str) -> tuple[str, bytes]:
+        actions = {
+            ("GET", "hierarchy"): self._hierarchy,
+            ("PUT", "hierarchy"): self._save,
+            ("POST", "quit"): self._quit,
+        }
+        if (self.command, name) in actions:
+            return _JSON, _encoded(actions[self.command, name]())
+        if self.command == "GET" and name in self.server.page:
+            return self.server.page[name]
+        raise RefusedError(405, f"{self.command} does nothing here.")
+
+    # ----------------------------------------------------------------------- what is done
+
+    def _hierarchy(self) -> dict[str, Any]:
+        session = self.server.session
+        try:
+            hierarchy, digest = session.read()
+        except (ValueError, OSError) as error:
+            raise RefusedError(409, _sentence(error)) from None
+        content = {"hierarchy": hierarchy.to_dict(), "digest": digest}
+        return {"file": session.path.name, "path": str(session.path), **content}
+
+    def _save(self) -> dict[str, Any]:
+        asked = self._body()
+        if not isinstance(asked, dict) or asked.keys() != {"hierarchy", "replaces"}:
+            raise RefusedError(400, 'The body must hold "hierarchy" and "replaces".')
+        try:
+            saved = self.server.session.save(asked["hierarchy"], asked["replaces"])
+        except ValueError as error:
+            raise RefusedError(422, _sentence(error)) from None
+        except ChangedError as error:
+            raise RefusedError(409, str(error), digest=error.digest) from None
+        except OSError as error:
+            message = f"It could not be saved: {_sentence(error)} The file is as it was."
+            raise RefusedError(500, message) from None
+        return {"digest": saved.digest, "backup": saved.backup and saved.backup.name}
+
+    def _quit(self) -> dict[str, Any]:
+        self._body()
+        return {}
+
+    def _body(self) -> Any:
+        """Return the JSON of the request, of which nothing is read before its size is known."""
+        if self.headers.get_content_type() != _JSON:
+            raise RefusedError(415, f"The body must be {_JSON}.")
+        lengths = self.headers.get_all("Content-Length", [])
+        if len(lengths) != 1 or "Transfer-Encoding" in self.headers:
+            raise RefusedError(411, "The size of the body must be given once.")
+        if not (lengths[0].isascii() and lengths[0].isdigit()):
+            raise RefusedError(400, "The size of the body must be a number.")
+        if len(lengths[0]) > 18 or int(lengths[0]) > MOST_BYTES:
+            raise RefusedError(413, f"The body may have at most {MOST_BYTES} bytes.")
+        data = self.rfile.read(int(lengths[0]))
+        if len(data) < int(lengths[0]):
+            raise RefusedError(400, "The body ended too early.")
+        try:
+            return decode_json(data)
+        except ValueError as error:
+            raise RefusedError(400, _sentence(error)) from None
+
+    # --------------------------------------------------------------------------- answering
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": len(body), **HEADERS}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no proper request in the same way as everything else."""
+        self._send(code, _JSON, _encoded({"error": message or explain or "No proper request."}))
+
+    def version_string(self) -> str:
+        """Return the name of the server, without the versions of what it is made of."""
+        return "coarse2fine"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Write nothing: the page says what happens, and addresses hold the token."""
+
+
+def _encoded(content: Any) -> bytes:
+    return json.dumps(content).encode()
+
+
+def _sentence(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{' '.join(text.split()).rstrip('.')}."

@@ -1,0 +1,171 @@
+"""One file that is being edited: what it holds, saving it, and keeping the old one."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+import warnings
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from .._files import decode_json, write_atomically
+from .._levels import FORMAT
+from ..hierarchy import Hierarchy
+from .backups import keep_old
+
+
+class Found(NamedTuple):
+    """What a file holds, and the digest of its bytes."""
+
+    hierarchy: Hierarchy
+    digest: str
+
+
+class Saved(NamedTuple):
+    """The digest of what was written, and where the old file is if it was kept this time."""
+
+    digest: str
+    backup: Path | None
+
+
+class ChangedError(Exception):
+    """Somebody else has changed the file meanwhile.
+
+    Args:
+        message: One sentence.
+        digest: Of the file as it is now, or None where it is gone.
+    """
+
+    def __init__(self, message: str, digest: str | None) -> None:
+        super().__init__(message)
+        self.digest = digest
+
+
+class Session:
+    """A hierarchy's file while it is edited; saving never loses what was there before.
+
+    A link is followed once, so that the file behind it is the one that is written, with the
+    old one beside it.
+
+    Args:
+        file: JSON that `Hierarchy.save` wrote.
+
+    Attributes:
+        path: The file itself, links followed.
+        backups: The old files that were kept, in order.
+    """
+
+    def __init__(self, file: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.realpath(file))
+        self.backups: list[Path] = []
+        self._lock = Lock()
+        self._written: str | None = None
+        hierarchy, _ = self._read()
+        self._classes = (hierarchy.num_classes, hierarchy.class_names)
+
+    def read(self) -> Found:
+        """Return what the file holds now, unless its classes are no longer the same."""
+        found = self._read()
+        self._check_classes(found.hierarchy)
+        return found
+
+    def save(self, content: Any, replaces: str | None) -> Saved:
+        """Write a hierarchy with the same classes, whole or not at all.
+
+        The old file is kept before the first save, and whenever the file is not what this
+        session wrote.
+
+        Args:
+            content: What `Hierarchy.to_dict` gives.
+            replaces: The digest of the file that may be replaced, None where it is gone.
+
+        Raises:
+            ValueError: It is no hierarchy of these classes.
+            ChangedError: The file is not the one that may be replaced.
+            OSError: It cannot be written; the file is as it was.
+        """
+        hierarchy = _hierarchy(content)
+        self._check_classes(hierarchy)
+        text = json.dumps(hierarchy.to_dict(), ensure_ascii=False) + "\n"
+        with self._lock:
+            present = self._digest()
+            if present != replaces:
+                state = "is gone" if present is None else "was changed by somebody else"
+                raise ChangedError(f"{self.path.name} {state} meanwhile.", present)
+            backup = self._replace(text, present)
+            self._written = _digest(text.encode("utf-8", "backslashreplace"))
+            return Saved(self._written, backup)
+
+    def outcome(self) -> str:
+        """Return in one sentence whether it was saved, and where the old file is."""
+        with self._lock:  # a save under way is waited for
+            if self._written is None:
+                return f"nothing was saved; {self.path} is as it was"
+            kept = ", ".join(str(path) for path in self.backups)
+            return f"saved as {self.path}" + (f"; the old one is {kept}" if kept else "")
+
+    def _replace(self, text: str, present: str | None) -> Path | None:
+        """Write the file and return where the old one is, if it had to be kept."""
+        if present is None:
+            write_atomically(self.path, text)
+            return None
+        if not os.access(self.path, os.W_OK):
+            raise PermissionError(errno.EACCES, "the file is read-only", str(self.path))
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        backup = keep_old(self.path) if present != self._written else None
+        try:
+            write_atomically(self.path, text)
+        except BaseException:
+            if backup is not None:
+                backup.unlink()  # the file itself is still there
+            raise
+        os.chmod(self.path, mode)
+        if backup is not None:
+            self.backups.append(backup)
+        return backup
+
+    def _read(self) -> Found:
+        data = self.path.read_bytes()
+        try:
+            return Found(_hierarchy(decode_json(data)), _digest(data))
+        except ValueError as error:
+            raise ValueError(f"{self.path}: {error}") from None
+
+    def _digest(self) -> str | None:
+        try:
+            return _digest(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def _check_classes(self, hierarchy: Hierarchy) -> None:
+        if (hierarchy.num_classes, hierarchy.class_names) != self._classes:
+            raise ValueError(
+                f"the classes are not those that {self.path.name} had when the editor was "
+                f"started; start it anew to edit others."
+            )
+
+
+def is_hierarchy(content: Any) -> bool:
+    """Whether JSON claims to be a hierarchy, right or wrong."""
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+# What Python lets through of warnings is one setting for all threads.
+_WARNINGS = Lock()
+
+
+def _hierarchy(content: Any) -> Hierarchy:
+    with _WARNINGS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the page itself says when there is no coarse level
+        try:
+            return Hierarchy.from_dict(content)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
