@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         mistake_severity,
         top_k_accuracy,
     )
+    from .report import write_report
     from .training.config import Config
     from .training.fit import fit
     from .training.result import Result, RunResult
@@ -66,6 +67,7 @@ _HOMES = {
     "replace_head": "heads",
     "share_of_best_epoch": "curriculum",
     "top_k_accuracy": "metrics",
+    "write_report": "report",
 }
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "replace_head",
     "share_of_best_epoch",
     "top_k_accuracy",
+    "write_report",
 ]
 
 

@@ -13,7 +13,17 @@ import typer
 
 from .. import __version__
 from ..errors import MissingExtraError, RunError
-from . import demo, evaluate, export, hierarchy, paper, train
+from . import (
+    demo,
+    evaluate,
+    export,
+    figure,
+    hierarchy,
+    hierarchy_edit,
+    paper,
+    report,
+    train,
+)
 from .process import is_first, is_stdout_broken, say
 
 # What is wrong with what was asked for, rather than with the program.
@@ -28,9 +38,20 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich would double the time to start
     context_settings=_CONTEXT,
 )
-for module in (demo, train, hierarchy, evaluate, export, paper):
+COMMANDS = {
+    "demo": demo,
+    "train": train,
+    "report": report,
+    "figure": figure,
+    "hierarchy": hierarchy,
+    "hierarchy edit": hierarchy_edit,
+    "evaluate": evaluate,
+    "export": export,
+    "paper": paper,
+}
+for name, module in COMMANDS.items():
     app.command(
-        module.__name__.rpartition(".")[2],
+        name,
         epilog="\b\n" + "\n  ".join(("Examples:", *module.EXAMPLES)),
         context_settings=_CONTEXT,
     )(module.command)
@@ -88,11 +109,13 @@ def run(arguments: Sequence[str]) -> int:
 def _invoke(arguments: list[str]) -> None:
     # Typer's own main would turn some exceptions into others; and a command is gone to straight,
     # since to look for options before it takes as long as all the rest.
-    name, *rest = arguments
     command: Any = typer.main.get_command(app)
     program = "c2f"
-    if name in command.commands:
-        command, program, arguments = command.commands[name], f"c2f {name}", rest
+    for words in (2, 1):  # a command has one or two
+        name = " ".join(arguments[:words])
+        if name in COMMANDS and len(arguments) >= words:
+            command, program, arguments = command.commands[name], f"c2f {name}", arguments[words:]
+            break
     with command.make_context(program, arguments) as context:
         command.invoke(context)
 

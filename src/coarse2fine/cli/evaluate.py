@@ -12,7 +12,7 @@ from . import options
 from .process import show
 
 if TYPE_CHECKING:
-    from ..data import Data, Source, Split
+    from ..data import Source, Split
     from ..training.restore import Trained
 
 EXAMPLES = (
@@ -74,7 +74,9 @@ def part_of(source: Source, trained: Trained, split: str) -> Split:
         trained: The model.
         split: One of `PARTS`.
     """
-    own = _divided_as_in_training(source, trained)
+    from ..training.restore import divided_as_in_training
+
+    own = divided_as_in_training(source, trained.config, trained.fingerprint)
     whole = source.train if source.test is None else source.test
     parts = {"test": whole, "val": source.val, "train": source.train}
     if own is not None:
@@ -83,27 +85,6 @@ def part_of(source: Source, trained: Trained, split: str) -> Split:
     if found is None or not len(found):
         raise ValueError(f"the data has no {split} samples.")
     return found
-
-
-def _divided_as_in_training(source: Source, trained: Trained) -> Data | None:
-    """Return the samples of the training; None where these are other data."""
-    from ..data import sample
-
-    config = trained.config
-    for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
-        try:
-            data = sample(
-                source,
-                train_size=config.train_size,
-                val_share=val_share,
-                test_share=config.test_share,
-                seed=config.seeds[0],
-            )
-        except ValueError:  # data of another size, which cannot be divided like that
-            return None
-        if data.fingerprint() == trained.fingerprint:
-            return data
-    return None
 
 
 def with_classes(split: Split, class_names: tuple[str, ...]) -> Split:

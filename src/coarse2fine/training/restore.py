@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from .._files import parse_json
-from ..data import Batches, Kind, Split, Transform
+from ..data import Batches, Data, Kind, Source, Split, Transform, sample
 from ..errors import RunError
 from ..heads import NAMES, find_head
 from ..models import build_model
@@ -112,6 +112,30 @@ def load_trained(path: Path) -> Trained:
             f"weights in {path / CHECKPOINT / MODEL} into a model of your own."
         ) from None
     return Trained(path, model.eval(), config, data["kind"], names, *others)
+
+
+def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> Data | None:
+    """Return the samples of a training; None where these are other data.
+
+    Args:
+        source: What was loaded.
+        config: What the run was trained with.
+        fingerprint: Of its samples, see `Data.fingerprint`.
+    """
+    for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
+        try:
+            data = sample(
+                source,
+                train_size=config.train_size,
+                val_share=val_share,
+                test_share=config.test_share,
+                seed=config.seeds[0],
+            )
+        except ValueError:  # data of another size, which cannot be divided like that
+            return None
+        if data.fingerprint() == fingerprint:
+            return data
+    return None
 
 
 def find_run(path: Path, method: str | None = None, seed: int | None = None) -> Path:

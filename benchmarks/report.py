@@ -1,0 +1,122 @@
+"""How large a report is, how long it takes to make, and how soon a browser has drawn it all.
+
+The runs are real ones: two seeds of a small network, on noisy pictures made for each class.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import statistics
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from measure import Row, seconds
+from PIL import Image
+
+from coarse2fine import Hierarchy, Result, fit, write_report
+
+SIDE = 32
+SAMPLES = {"train": 5, "test": 50}  # of each class
+REPEATS = 5
+MOST_BYTES, MOST_SECONDS = 15e6, 3.0
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+
+def rows() -> list[Row]:
+    result = []
+    for classes in (10, 100, 1000):
+        with tempfile.TemporaryDirectory() as folder:
+            result += rows_of(classes, Path(folder))
+    return result
+
+
+def rows_of(classes: int, folder: Path) -> list[Row]:
+    result = trained(classes, folder)
+    page = folder / "report.html"
+    taken = seconds(lambda: write_report(result, page))
+    size = page.stat().st_size
+    samples = f"{classes:,} classes, {classes * SAMPLES['test']:,} test samples, two seeds"
+    found = [
+        Row.at_most(f"report of {samples}", size / 1e6, MOST_BYTES / 1e6, " MB"),
+        Row.plain("to write it", taken, " s"),
+    ]
+    with chromium() as browser:
+        if browser is not None:
+            times = [drawn_after(browser, page) for _ in range(REPEATS)]
+            detail = f"{min(times):.2f} to {max(times):.2f} s"
+            middle = statistics.median(times)
+            what = "until Chromium has drawn all of it"
+            found.append(Row.at_most(what, middle, MOST_SECONDS, " s", detail))
+    return found
+
+
+def trained(classes: int, folder: Path) -> Result:
+    """Return a comparison on pictures, four classes to a cluster and four of those to another."""
+    for number, (part, count) in enumerate(SAMPLES.items()):
+        write_pictures(folder / f"{part}-00000-of-00001.parquet", classes, count, seed=number)
+    levels = [np.arange(classes) // 16, np.arange(classes) // 4]
+    return fit(
+        str(folder),
+        model="cnn",
+        image_size=SIDE,
+        hierarchy=Hierarchy.from_levels(levels),
+        epochs=3,
+        patience=0,
+        curriculum_epochs=2,
+        batch_size=256,
+        val_share=0.2,
+        seeds=(0, 1),
+        out=folder / "run",
+    )
+
+
+def write_pictures(path: Path, classes: int, count: int, seed: int) -> None:
+    """Write pictures that are alike where the classes are of one cluster."""
+    fixed, rng = np.random.default_rng(99), np.random.default_rng(seed)
+    coarse, own = (fixed.normal(0, 40, (classes, 4, 4, 3)) for _ in range(2))
+    centres = 128 + coarse[np.arange(classes) // 4] + own / 2
+    labels = np.repeat(np.arange(classes), count)
+    encoded = [picture(centres[label], rng) for label in labels]
+    images = pa.array([{"bytes": data, "path": None} for data in encoded])
+    pq.write_table(pa.table({"image": images, "label": labels}), path)
+
+
+def picture(centre: np.ndarray[Any, Any], rng: np.random.Generator) -> bytes:
+    rough = np.clip(centre + rng.normal(0, 20, centre.shape), 0, 255).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(rough).resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(file, "PNG")
+    return file.getvalue()
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Headless Chromium, None where it is not installed."""
+    path = shutil.which("chromium")
+    if path is None:
+        yield None
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+def drawn_after(browser: Any, page: Path) -> float:
+    """Return how long the browser takes to open the file and draw every figure."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+
+        def open_it() -> None:
+            tab.goto(page.as_uri())
+            tab.wait_for_selector("html[data-ready]")
+
+        return seconds(open_it)

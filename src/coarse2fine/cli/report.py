@@ -1,0 +1,61 @@
+"""`c2f report`: one HTML page that shows what the curriculum did."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .process import say, show
+
+NAME = "report.html"
+EXAMPLES = (
+    "c2f report runs/intents --open",
+    "c2f report runs/photos --method staged --out photos.html",
+    "c2f report runs/short runs/long --out compared.html",
+)
+
+
+def command(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN…", help="Runs, or comparisons of several.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"The page. Default: {NAME} in the folder of the run; of several, here.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose classes and mistakes are shown in detail."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Whose hierarchy orders the classes.")
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(metavar="N", help="Images shown of each class; 0 for none.")
+    ] = 4,
+    folder: options.Folder = None,
+    is_opened: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser.")
+    ] = False,
+) -> None:
+    """Show what came out, as one HTML page.
+
+    The page needs no network. It tells whether it helped and how sure that is, and shows the
+    hierarchy, the learning curves, the confusion matrix, every class and its mistakes, and how
+    to repeat it.
+    """
+    from ..report import write_report
+
+    path = out or (runs[0] / NAME if len(runs) == 1 else Path(NAME))
+    content = write_report(runs, path, method=method, seed=seed, examples=examples, folder=folder)
+    show(content["sentence"])
+    say(f"saved as {path}")
+    if is_opened and not webbrowser.open(path.resolve().as_uri()):
+        say(f"no browser could be opened; open {path} in one yourself")

@@ -1,0 +1,54 @@
+"""Finished runs as one HTML page that people open in a browser."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._files import write_atomically
+
+if TYPE_CHECKING:
+    from .sources import Source
+
+
+def write_report(
+    runs: Source | Sequence[Source],
+    path: str | os.PathLike[str],
+    *,
+    method: str | None = None,
+    seed: int | None = None,
+    examples: int = 4,
+    folder: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """Write a self-contained HTML page of one run, or of many to compare.
+
+    Args:
+        runs: A `Result`, a `RunResult`, the folder of a run or of a comparison, or several of
+            these.
+        path: The HTML file; an existing one is replaced whole or not at all.
+        method: Whose hierarchy, classes and mistakes are shown in detail, beside the baseline's.
+            Defaults to None: the first with a hierarchy.
+        seed: Whose hierarchy orders the classes. Defaults to None: the first.
+        examples: How many images of each class are shown, where the data are images that can be
+            read again. Defaults to 4.
+        folder: Where a named data set lies. Defaults to None: the environment variable
+            COARSE2FINE_DATA.
+
+    Returns:
+        What the page shows, as plain values.
+
+    Examples:
+        >>> from coarse2fine import fit, write_report
+        >>> content = write_report(fit("shapes"), "report.html")  # doctest: +SKIP
+        >>> print(content["sentence"])  # doctest: +SKIP
+    """
+    from .content import report_content
+    from .page import render
+
+    is_many = isinstance(runs, Sequence) and not isinstance(runs, str)
+    sources: Any = runs if is_many else [runs]
+    content = report_content(sources, method=method, seed=seed, examples=examples, folder=folder)
+    write_atomically(Path(path), render(content))
+    return content

@@ -1,0 +1,142 @@
+"""How good every method is at each level, and how bad its mistakes are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array
+from ..hierarchy import Hierarchy
+from ..metrics import mistake_heights
+from ..training.result import mean_and_error
+from .clusters import plain_values
+from .runs import Entry, FinishedRun
+
+
+class Yardstick:
+    """The hierarchy by which all methods are measured, whatever they were trained with.
+
+    Where every seed has its own, but all of the same size, each seed is measured by its own;
+    else all by the one that is shown, as levels of different sizes cannot be averaged.
+
+    Args:
+        entry: The method whose hierarchies these are.
+        seed: Whose hierarchy is shown, where it has one.
+
+    Attributes:
+        seed: Whose hierarchy is shown.
+        shown: That hierarchy; the classes alone where the method has none.
+    """
+
+    def __init__(self, entry: Entry, seed: int) -> None:
+        found = {run.seed: run.hierarchy for run in entry.runs}
+        hierarchies = {at: tree for at, tree in found.items() if tree is not None}
+        self.label = entry.label
+        self.seed = seed if seed in hierarchies else min(hierarchies, default=seed)
+        self.shown = hierarchies.get(self.seed) or classes_alone(entry.runs[0].class_names)
+        self._distinct = len(set(hierarchies.values()))
+        is_alike = len({tree.num_clusters for tree in hierarchies.values()}) == 1
+        self._own = hierarchies if is_alike else {}
+
+    def remarks(self) -> list[str]:
+        """Return what to bear in mind where seeds have different hierarchies."""
+        if self._distinct < 2:
+            return []
+        if self._own:
+            sizes = " → ".join(map(str, self.shown.num_clusters))
+            how = f"each seed is measured by its own, as all have {sizes} clusters"
+        else:
+            how = "all seeds are measured by that one, as the others have other sizes"
+        shown = (
+            f"Each seed of {self.label} has its own hierarchy; shown is that of seed {self.seed}"
+        )
+        return [f"{shown}, and for the accuracy at each level and the severity of mistakes {how}."]
+
+    def heights(self, run: FinishedRun) -> Array:
+        """Return the share of test samples at each height, see `mistake_heights`."""
+        hierarchy = self._own.get(run.seed, self.shown)
+        heights = mistake_heights(*run.predictions, hierarchy)
+        counts = np.bincount(heights, minlength=len(hierarchy.levels) + 1)
+        return counts / max(len(heights), 1)
+
+
+def classes_alone(class_names: Sequence[str]) -> Hierarchy:
+    """Return the hierarchy without a level above the classes."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+        return Hierarchy([np.arange(len(class_names))], class_names)
+
+
+def severity_of(heights: Array) -> float:
+    """Return the mean height of the mistakes; nan without any, or without levels.
+
+    Args:
+        heights: The share of samples at each height, see `Yardstick.heights`.
+
+    Examples:
+        >>> severity_of(np.array([0.5, 0.25, 0.25]))
+        1.5
+    """
+    wrong = heights[1:]
+    if len(wrong) < 2 or not wrong.sum():  # where all mistakes are equally bad, it tells nothing
+        return float("nan")
+    return float(np.arange(1, len(heights)) @ wrong / wrong.sum())
+
+
+def mean_severity(yardstick: Yardstick, runs: Iterable[FinishedRun]) -> float | None:
+    """Return the mean over runs of how bad their mistakes are; None where there are none."""
+    found = [severity_of(yardstick.heights(run)) for run in runs]
+    known = [value for value in found if not np.isnan(value)]
+    return round(float(np.mean(known)), 4) if known else None
+
+
+def severity_values(
+    yardstick: Yardstick, before: Sequence[FinishedRun], after: Sequence[FinishedRun]
+) -> dict[str, Any]:
+    """Return how bad mistakes are before and after, and how many samples lie at each height.
+
+    Args:
+        yardstick: What they are measured by.
+        before: The baselines; none where there are none.
+        after: The method's.
+    """
+    return {
+        "before": mean_severity(yardstick, before),
+        "after": mean_severity(yardstick, after),
+        "heights": {
+            "before": _mean_heights(yardstick, before) if before else None,
+            "after": _mean_heights(yardstick, after),
+        },
+    }
+
+
+def _mean_heights(yardstick: Yardstick, runs: Sequence[FinishedRun]) -> list[Any]:
+    return plain_values(100 * np.mean([yardstick.heights(run) for run in runs], axis=0))
+
+
+def level_values(yardstick: Yardstick, entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return the accuracy of every method at each level, coarsest first.
+
+    Args:
+        yardstick: What they are measured by.
+        entries: The methods.
+    """
+    return {
+        "num_clusters": list(yardstick.shown.num_clusters),
+        "rows": [_row(yardstick, entry) for entry in entries],
+    }
+
+
+def _row(yardstick: Yardstick, entry: Entry) -> dict[str, Any]:
+    # Levels are nested: a prediction is right at a level if its height is below those left.
+    found = [100 * np.cumsum(yardstick.heights(run))[-2::-1] for run in entry.runs]
+    levels = [mean_and_error(values) or {} for values in zip(*found, strict=True)]
+    errors = [level["standard_error"] for level in levels]
+    return {
+        "label": entry.label,
+        "mean": plain_values([level["mean"] for level in levels]),
+        "error": None if None in errors else plain_values(errors),
+    }

@@ -1,0 +1,237 @@
+"""The finished runs that a report is about, each with the baseline it is compared with."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import IntArray
+from .._levels import check_labels
+from ..errors import RunError
+from ..hierarchy import Hierarchy
+from ..training.result import BASELINE, RunResult
+from ..training.run import HIERARCHY, METRICS, PREDICTIONS, RESULT
+from ..training.views import Curve, learning_curve
+from .sources import SEED, Source, run_content, run_paths
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """A finished run and what its directory tells.
+
+    Args:
+        result: What came out.
+        content: Of its config.json.
+        folder: Its directory as it was given.
+        comparison: The directory of all that was trained with it.
+        baseline: What it is compared with. Defaults to None: there is none.
+    """
+
+    result: RunResult
+    content: dict[str, Any]
+    folder: str
+    comparison: Path
+    baseline: FinishedRun | None = None
+
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+        return self.result.seed
+
+    @property
+    def accuracy(self) -> float:
+        """On the test samples, in percent."""
+        return 100 * self.result.accuracy
+
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the K classes."""
+        return tuple(self.content["data"]["class_names"])
+
+    @cached_property
+    def predictions(self) -> tuple[IntArray, IntArray]:
+        """The predicted and the true classes of the test samples."""
+        path = self.result.path / PREDICTIONS
+        try:
+            count = len(self.class_names)
+            predicted, wanted = (check_labels(x, count) for x in self.result.predictions("test"))
+        except (ValueError, TypeError) as error:
+            raise _named(path, error) from None
+        except KeyError as error:
+            raise RunError(f"{path} is damaged: it has no {error}.") from None
+        if predicted.shape != wanted.shape:
+            raise RunError(f"{path} is damaged: {len(predicted)} of {len(wanted)} are predicted.")
+        return np.asarray(predicted), np.asarray(wanted)
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy | None:
+        """What it was trained with; None where it needs none."""
+        path = self.result.path / HIERARCHY
+        if not self.result.num_clusters:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+                return self.result.hierarchy().for_classes(self.class_names)
+        except FileNotFoundError:
+            raise RunError(f"there is no {path}, which belongs to the run.") from None
+        except (ValueError, TypeError) as error:
+            raise _named(path, error) from None
+
+    def curve(self) -> Curve:
+        """Return how the training went on."""
+        path = self.result.path / METRICS
+        if not path.is_file():
+            raise RunError(f"there is no {path}, which belongs to the run.")
+        try:
+            return learning_curve(self.result)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RunError(f"{path} is damaged: {error!r}.") from None
+
+
+def _named(path: Path, error: Exception) -> RunError:
+    """Return an error that names the file, as those of some readers do by themselves."""
+    text = str(error)
+    return RunError(text if str(path) in text else f"{path} is damaged: {text}")
+
+
+class Entry(NamedTuple):
+    """A method of a report.
+
+    Args:
+        label: What the report calls it.
+        method: ``"baseline"``, or the name of a method.
+        runs: One a seed.
+    """
+
+    label: str
+    method: str
+    runs: tuple[FinishedRun, ...]
+
+
+class Gathered(NamedTuple):
+    """What a report is about.
+
+    Args:
+        entries: The methods, baselines first.
+        remarks: What was left out.
+    """
+
+    entries: tuple[Entry, ...]
+    remarks: tuple[str, ...]
+
+
+def gather(sources: Iterable[Source]) -> Gathered:
+    """Return the runs of one or more sources, by method and comparison.
+
+    Args:
+        sources: Each the directory of a run, of a comparison, or of anything that holds
+            runs as seed-N/METHOD; or a `RunResult`, or a `Result`.
+
+    Raises:
+        RunError: Where a run is not done, damaged, or not of the same classes or test
+            samples as what it would be compared with.
+    """
+    found: dict[Path, FinishedRun] = {}
+    unfinished: dict[Path, str] = {}
+    for path, is_given in run_paths(sources):
+        if not is_given and not (path / RESULT).is_file():
+            unfinished[path.resolve()] = f"{path} is not finished, so it is left out."
+        else:
+            found.setdefault(path.resolve(), _load(path))
+    if not found:
+        raise RunError("; ".join(unfinished.values()) or "there is no run to make a report of.")
+    runs = list(found.values())
+    _check_classes(runs)
+    baselines = [run for run in runs if run.result.method == BASELINE]
+    return Gathered(_entries([_paired(run, baselines) for run in runs]), (*unfinished.values(),))
+
+
+def _load(path: Path) -> FinishedRun:
+    content, result = run_content(path), RunResult.load(path)
+    numbers = (result.seed, result.accuracy, result.epochs, result.best_epoch, result.seconds)
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise RunError(f"{path / RESULT} is damaged: it lacks numbers.")
+    whole = path.resolve().parent
+    comparison = whole.parent if SEED.fullmatch(whole.name) else whole
+    return FinishedRun(result, content, str(path), comparison)
+
+
+# ------------------------------------------------------------------------ what is compared
+
+
+def _check_classes(runs: Sequence[FinishedRun]) -> None:
+    first = runs[0]
+    for run in runs[1:]:
+        if run.class_names != first.class_names:
+            raise RunError(
+                f"{first.folder} and {run.folder} have different classes; make a report of each."
+            )
+
+
+def _paired(run: FinishedRun, baselines: Sequence[FinishedRun]) -> FinishedRun:
+    """Return a run with the baseline of its seed, from its own comparison if that has one."""
+    if run.result.method == BASELINE:
+        return run
+    of_seed = [plain for plain in baselines if plain.seed == run.seed]
+    own = [plain for plain in of_seed if plain.comparison == run.comparison]
+    named = [plain for plain in own if plain.result.path.name == BASELINE]
+    plain = next((group[0] for group in (named, own, of_seed) if len(group) == 1), None)
+    if plain is None:
+        return run
+    run = replace(run, baseline=plain)
+    if not np.array_equal(run.predictions[1], plain.predictions[1]):
+        raise RunError(
+            f"{plain.folder} and {run.folder} were tested on different samples, so they cannot be "
+            f"compared; make a report of each."
+        )
+    return run
+
+
+def _entries(runs: Sequence[FinishedRun]) -> tuple[Entry, ...]:
+    """Return the runs by comparison and method, baselines first."""
+    groups: dict[tuple[Path, str], list[FinishedRun]] = {}
+    repeated = _repeated(runs)
+    for run in runs:
+        key = (run.comparison, run.result.method)
+        name = run.result.path.name if key in repeated else run.result.method
+        groups.setdefault((run.comparison, name), []).append(run)
+    shown = _tails({comparison for comparison, _ in groups})
+    places = Counter(name for _, name in groups)
+    entries = [
+        Entry(
+            f"{shown[comparison]}: {name}" if places[name] > 1 else name,
+            own[0].result.method,
+            tuple(sorted(own, key=lambda run: run.seed)),
+        )
+        for (comparison, name), own in groups.items()
+    ]
+    return tuple(sorted(entries, key=lambda entry: entry.method != BASELINE))
+
+
+def _repeated(runs: Iterable[FinishedRun]) -> set[tuple[Path, str]]:
+    """Return the methods that a comparison has twice for a seed, as in a copied folder."""
+    counts = Counter((run.comparison, run.result.method, run.seed) for run in runs)
+    return {(comparison, method) for (comparison, method, _), n in counts.items() if n > 1}
+
+
+def _tails(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return the shortest ends of paths that tell them apart.
+
+    Examples:
+        >>> sorted(_tails([Path("/a/run"), Path("/b/run")]).values())
+        ['a/run', 'b/run']
+    """
+    paths = set(paths)
+    for length in range(1, max(len(path.parts) for path in paths) + 1):
+        found = {path: "/".join(path.parts[-length:]) for path in paths}
+        if len(set(found.values())) == len(paths):
+            break
+    return found

@@ -1,0 +1,246 @@
+"""Did it help, by how much, how sure, and at what cost in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..experiments.statistics import Paired, paired
+from ..methods import METHODS, find_method
+from ..training.config import CURRICULUM_SETTINGS
+from ..training.result import BASELINE, mean_and_error
+from .levels import Yardstick, mean_severity
+from .runs import Entry, FinishedRun
+
+ALIKE = 1.5  # times as long as another epoch may take before the machine is to be doubted
+# What may differ between two runs that are compared: it is what is compared, or has no say.
+OF_MACHINE = ("workers", "accelerator", "devices", "strategy")
+FREE = (*CURRICULUM_SETTINGS, *OF_MACHINE, "methods", "baseline", "seeds", "track_test")
+
+
+def pairs(entry: Entry) -> list[tuple[FinishedRun, FinishedRun]]:
+    """Return the baseline and the run of every seed that has both."""
+    return [(run.baseline, run) for run in entry.runs if run.baseline is not None]
+
+
+def gain_of(entry: Entry) -> Paired | None:
+    """Return how much more accurate a method is than the baseline, in percentage points."""
+    gains = [run.accuracy - plain.accuracy for plain, run in pairs(entry)]
+    return paired(gains) if gains else None
+
+
+def time_ratio(entry: Entry) -> float | None:
+    """Return how many times as long as its baselines a method trained; None if unknown."""
+    plain = sum(plain.result.seconds for plain, _ in pairs(entry))
+    return sum(run.result.seconds for _, run in pairs(entry)) / plain if plain else None
+
+
+# ---------------------------------------------------------------------------------- table
+
+
+def table_row(entry: Entry, yardstick: Yardstick, *, is_shown: bool) -> dict[str, Any]:
+    """Return a method's row of the table.
+
+    Args:
+        entry: The method.
+        yardstick: What the severity of mistakes is measured by.
+        is_shown: Whether it is the method whose details the report shows.
+    """
+    gain, results = gain_of(entry), [run.result for run in entry.runs]
+    statistics = {} if gain is None else gain.to_dict()
+    accuracy = mean_and_error([run.accuracy for run in entry.runs]) or {}
+    return {
+        "label": entry.label,
+        "method": entry.method,
+        "seeds": len(entry.runs),
+        "accuracy": [accuracy["mean"], accuracy["standard_error"]],
+        "gain": [gain.mean, statistics["standard_error"]] if gain else None,
+        "interval": statistics.get("interval"),
+        "wins": [_whole(gain.wins), gain.runs] if gain else None,
+        "epochs": float(np.mean([result.epochs for result in results])),
+        "seconds": float(np.mean([result.seconds for result in results])),
+        "time_ratio": time_ratio(entry),
+        "severity": mean_severity(yardstick, entry.runs),
+        "is_shown": is_shown,
+    }
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if number == int(number) else number
+
+
+# ------------------------------------------------------------------------------- sentence
+
+
+def verdict_of(gain: Paired | None) -> str:
+    """Return what the gains tell in a word.
+
+    Examples:
+        >>> verdict_of(paired([1.0, 1.1, 1.2])), verdict_of(paired([-1.0, 1.0]))
+        ('helped', 'unclear')
+        >>> verdict_of(paired([1.0])), verdict_of(None)
+        ('one seed', 'no baseline')
+    """
+    if gain is None:
+        return "no baseline"
+    if gain.runs == 1:
+        return "one seed"
+    if not gain.is_clear:
+        return "unclear"
+    return "helped" if gain.mean > 0 else "hurt"
+
+
+def sentence_of(entry: Entry) -> str:
+    """Return in plain words whether a method helped, how sure that is, and what it costs."""
+    gain = gain_of(entry)
+    if gain is None:
+        return _without_baseline(entry)
+    first = np.mean([plain.accuracy for plain, _ in pairs(entry)])
+    last = np.mean([run.accuracy for _, run in pairs(entry)])
+    change = f"{first:.2f} → {last:.2f} %"
+    return f"{_told(entry.label, gain, change)} {_cost(entry)}"
+
+
+def _without_baseline(entry: Entry) -> str:
+    seeds = f" over {len(entry.runs)} seeds" if len(entry.runs) > 1 else " with one seed"
+    reached = f"reached {np.mean([run.accuracy for run in entry.runs]):.2f} %{seeds}"
+    if entry.method == BASELINE:
+        return f"The baseline {reached}; there is nothing that it is compared with."
+    return f"{entry.label} {reached}; there is no baseline to compare it with."
+
+
+def _told(label: str, gain: Paired, change: str) -> str:
+    amount = f"{abs(gain.mean):.2f} points {'more' if gain.mean >= 0 else 'less'} accurate"
+    than = f"{amount} than the baseline ({change})"
+    sure = f"95 % interval {gain.low:+.2f} to {gain.high:+.2f}"
+    verdict = verdict_of(gain)
+    if verdict == "one seed":
+        return (
+            f"Whether {label} helped cannot be told from one seed: there it is {than}; train more "
+            f"seeds to be sure."
+        )
+    if verdict == "unclear":
+        return (
+            f"Whether {label} helped is unclear: over {gain.runs} seeds it is on average {than}, "
+            f"but the {sure} includes 0."
+        )
+    return f"{label} {verdict}: over {gain.runs} seeds it is on average {than}, {sure}."
+
+
+def _cost(entry: Entry) -> str:
+    """Return the sentence about time and deployment."""
+    ratio = time_ratio(entry)
+    time = "an unknown share of" if ratio is None else f"{ratio:.2f} times"
+    epochs = f"{_epoch_ratio(entry):.2f} times its epochs"
+    first = _trained_first(entry.runs[0])
+    sentence = f"It took {time} the baseline's training time ({epochs})" + first
+    return f"{sentence}; {_DEPLOYED}." if _is_deployed_alike(entry) else f"{sentence}."
+
+
+def _epoch_ratio(entry: Entry) -> float:
+    both = pairs(entry)
+    return sum(run.result.epochs for _, run in both) / sum(p.result.epochs for p, _ in both)
+
+
+_DEPLOYED = "once trained, its model costs nothing more to use"
+
+
+def _trained_first(run: FinishedRun) -> str:
+    """Return what has to be trained before, as the time of it comes on top."""
+    config = run.content["config"]
+    rule = config.get("curriculum_epochs")
+    needs = find_method(run.content["method"]).needs if _is_ours(run) else ()
+    reasons = []
+    if run.result.num_clusters and config.get("hierarchy_model"):
+        return f", and a model {config['hierarchy_model']} is trained first for the hierarchy"
+    if run.result.num_clusters and not config.get("hierarchy"):
+        reasons.append("the hierarchy")
+    if "class_vectors" in needs:
+        reasons.append("its final layer")
+    if not reasons and run.result.curriculum_epochs and rule in ("reach-90", "best-epoch"):
+        reasons.append("the length of the curriculum")
+    return f", and the baseline is trained first for {' and '.join(reasons)}" if reasons else ""
+
+
+def _is_ours(run: FinishedRun) -> bool:
+    return run.content["method"] in METHODS
+
+
+def _is_deployed_alike(entry: Entry) -> bool:
+    """Whether the model is used as the baseline is: known of our methods without other rules."""
+    return all(_is_ours(run) and not run.result.by_rule for run in entry.runs)
+
+
+# -------------------------------------------------------------------------------- remarks
+
+
+def remarks_of(entries: Sequence[Entry]) -> list[str]:
+    """Return what to bear in mind about the runs."""
+    return [
+        *_not_levelled_off(entries),
+        *(remark for remark in map(_settings, entries) if remark),
+        *_times(entries),
+        *_searches(entries),
+    ]
+
+
+def _not_levelled_off(entries: Sequence[Entry]) -> list[str]:
+    found = [
+        f"{entry.label}, seed {run.seed} (best at epoch {run.result.best_epoch} of "
+        f"{run.content['config'].get('epochs')})"
+        for entry in entries
+        for run in entry.runs
+        if not run.result.levelled_off
+    ]
+    if not found:
+        return []
+    listed = "; ".join(found)
+    return [
+        f"Not levelled off, so the difference may be noise, and longer training may tell: {listed}."
+    ]
+
+
+def _settings(entry: Entry) -> str:
+    """Return a remark where a method and its baseline were trained by different settings."""
+    names = {
+        name
+        for plain, run in pairs(entry)
+        for name in plain.content["config"].keys() | run.content["config"].keys()
+        if plain.content["config"].get(name) != run.content["config"].get(name)
+    }
+    differing = ", ".join(sorted(names - set(FREE)))
+    if not differing:
+        return ""
+    return (
+        f"{entry.label} and its baseline differ in other settings too, so the gain is not the "
+        f"method's alone: {differing}."
+    )
+
+
+def _times(entries: Sequence[Entry]) -> list[str]:
+    """Return a remark where epochs took so differently long that the machine may be why."""
+    ratios = {
+        entry.label: (time_ratio(entry) or 0) / _epoch_ratio(entry)
+        for entry in entries
+        if pairs(entry)
+    }
+    found = {label: each for label, each in ratios.items() if not 1 / ALIKE <= each <= ALIKE}
+    if not found:
+        return []
+    listed = ", ".join(f"{each:.2f} times for {label}" for label, each in found.items())
+    return [f"An epoch took longer or shorter than one of the baseline: {listed}. {_COMPARE}"]
+
+
+_COMPARE = "Where the machine had other work or was another one, compare epochs, not seconds."
+
+
+def _searches(entries: Sequence[Entry]) -> list[str]:
+    searched = any(
+        run.result.curriculum_epochs and run.content["config"].get("curriculum_epochs") == "search"
+        for entry in entries
+        for run in entry.runs
+    )
+    text = "The times are without the trainings that searched for the length of the curriculum."
+    return [text] if searched else []

@@ -1,0 +1,197 @@
+"""The sentence, the table and the remarks on top of a report."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from coarse2fine.report.content import report_content
+
+TARGETS = np.tile(np.arange(4), 25)
+
+
+def right(share):
+    """Predictions of 100 samples, of which so many are right."""
+    return np.where(np.arange(100) < share, TARGETS, (TARGETS + 1) % 4)
+
+
+@pytest.fixture
+def compare(made, tmp_path):
+    """The report of a method and its baseline with so many right for each seed."""
+
+    def compare(before, after, method="continuous", **options):
+        for seed, share in enumerate(before):
+            made("baseline", seed, predictions=right(share), targets=TARGETS, seconds=8.0)
+        for seed, share in enumerate(after):
+            made(method, seed, predictions=right(share), targets=TARGETS, **options)
+        return report_content([tmp_path / "run"], method=method)
+
+    return compare
+
+
+def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
+    before, after = [40, 42, 47], [45, 46, 53]
+    plain, row = compare(before, after)["table"]
+    gains = np.subtract(after, before)
+    error = stats.sem(gains)
+    low, high = stats.t.interval(0.95, 2, loc=5, scale=error)
+    assert row == {
+        "label": "continuous",
+        "method": "continuous",
+        "seeds": 3,
+        "accuracy": pytest.approx([48, stats.sem(after)]),
+        "gain": pytest.approx([5, error]),
+        "interval": pytest.approx([low, high]),
+        "wins": [3, 3],
+        "epochs": 4,
+        "seconds": 10,
+        "time_ratio": 1.25,
+        "severity": 2.0,
+        "is_shown": True,
+    }
+    assert [plain[name] for name in ("gain", "interval", "wins", "time_ratio")] == [None] * 4
+    assert plain["accuracy"][0] == pytest.approx(43)
+
+
+def test_what_is_equal_wins_half(compare):
+    assert compare([40, 40], [40, 41])["table"][1]["wins"] == [1.5, 2]
+
+
+COST = (
+    "It took 1.25 times the baseline's training time (1.00 times its epochs), and the baseline is "
+    "trained first for the hierarchy; once trained, its model costs nothing more to use."
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "beginning", "end"),
+    [
+        (
+            [40, 42, 44],
+            [45, 46, 50],
+            "helped",
+            "continuous helped: over 3 seeds it is on average 5.00 points more accurate",
+            "(42.00 → 47.00 %), 95 % interval +2.52 to +7.48.",
+        ),
+        (
+            [45, 46, 50],
+            [40, 42, 44],
+            "hurt",
+            "continuous hurt: over 3 seeds it is on average 5.00 points less accurate",
+            "(47.00 → 42.00 %), 95 % interval -7.48 to -2.52.",
+        ),
+        (
+            [40, 40],
+            [41, 43],
+            "unclear",
+            "Whether continuous helped is unclear: over 2 seeds it is on average 2.00 points more",
+            "(40.00 → 42.00 %), but the 95 % interval -10.71 to +14.71 includes 0.",
+        ),
+        (
+            [40],
+            [42],
+            "one seed",
+            "Whether continuous helped cannot be told from one seed: there it is 2.00 points more",
+            "(40.00 → 42.00 %); train more seeds to be sure.",
+        ),
+    ],
+)
+def test_the_sentence_tells_what_the_gains_do(compare, before, after, verdict, beginning, end):
+    content = compare(before, after)
+    assert content["verdict"] == verdict
+    assert content["sentence"].startswith(beginning)
+    assert content["sentence"].endswith(f"accurate than the baseline {end} {COST}")
+
+
+def test_equal_accuracies_are_no_help(compare):
+    assert compare([40, 41], [40, 41])["verdict"] == "unclear"
+
+
+def test_without_a_baseline_the_sentence_says_so(compare):
+    content = compare([], [40, 44])
+    assert content["verdict"] == "no baseline"
+    assert content["sentence"] == (
+        "continuous reached 42.00 % over 2 seeds; there is no baseline to compare it with."
+    )
+
+
+def test_a_baseline_alone_is_compared_with_nothing(made):
+    content = report_content([made("baseline")])
+    assert content["verdict"] == "no baseline"
+    assert content["sentence"] == (
+        "The baseline reached 37.50 % with one seed; there is nothing that it is compared with."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({"hierarchy_model": "cnn"}, "epochs), and a model cnn is trained first for the hierarchy"),
+        ({"curriculum_epochs": 3}, "epochs), and the baseline is trained first for the hierarchy"),
+        (
+            {"hierarchy": "tree.json"},
+            "epochs), and the baseline is trained first for the length of the curriculum; once",
+        ),
+    ],
+)
+def test_the_sentence_names_what_is_trained_before(made, tmp_path, options, part):
+    made("baseline")
+    file = made("continuous") / "config.json"
+    content = json.loads(file.read_text())
+    content["config"] |= options
+    file.write_text(json.dumps(content))
+    assert part in report_content([tmp_path / "run"])["sentence"]
+
+
+def test_a_method_with_its_own_inference_is_not_said_to_cost_nothing(compare):
+    content = compare([40], [42], "nbdt", hierarchy=None, by_rule={"soft": 0.42, "hard": 0.4})
+    assert content["sentence"].endswith(", and the baseline is trained first for its final layer.")
+
+
+def test_a_method_that_needs_no_baseline_is_not_said_to(compare):
+    content = compare([40], [42], "spl", hierarchy=None)
+    end = "epochs); once trained, its model costs nothing more to use."
+    assert content["sentence"].endswith(end)
+
+
+# -------------------------------------------------------------------------------- remarks
+
+
+def test_runs_that_have_not_levelled_off_are_listed(compare):
+    (remark,) = compare([40], [42], levelled_off=False)["remarks"]
+    assert remark.endswith("longer training may tell: continuous, seed 0 (best at epoch 4 of 4).")
+
+
+def test_settings_of_the_curriculum_and_the_machine_may_differ(compare):
+    assert compare([40], [42], max_levels=2, workers=3)["remarks"] == []
+
+
+def test_a_baseline_of_other_settings_is_remarked(compare):
+    (remark,) = compare([40], [42], learning_rate=0.3, batch_size=8)["remarks"]
+    assert remark == (
+        "continuous and its baseline differ in other settings too, so the gain is not the "
+        "method's alone: batch_size, learning_rate."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_told"), [(6, False), (11.9, False), (12.5, True), (5, True)]
+)
+def test_epochs_that_take_differently_long_are_remarked(compare, seconds, is_told):
+    remarks = compare([40], [42], seconds=seconds)["remarks"]
+    told = [
+        f"{seconds / 8:.2f} times for continuous. Where the machine" in text for text in remarks
+    ]
+    assert told == [True] * is_told
+
+
+def test_the_search_for_t_is_said_not_to_be_counted(compare):
+    (remark,) = compare([40], [42], curriculum_epochs="search")["remarks"]
+    assert remark.startswith("The times are without the trainings that searched")
+
+
+def test_what_was_left_out_is_remarked(made, tmp_path):
+    made("baseline"), made("continuous"), made("staged", is_done=False)
+    (remark,) = report_content([tmp_path / "run"])["remarks"]
+    assert remark.endswith("staged is not finished, so it is left out.")
