@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint bench docs figures clean
+.PHONY: help demo test test-slow test-browser browser lint bench docs figures clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,6 +17,12 @@ test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 
 test-slow: $(VENV)/dev  ## Run the tests that take minutes.
 	$(BIN)/python -m pytest -m slow
+
+test-browser: $(VENV)/dev  ## Run the tests that need Chromium; `make browser` installs it.
+	$(BIN)/python -m pytest -m browser
+
+browser:  ## Install Chromium for the browser tests (Debian and Ubuntu).
+	.ci/install-browser
 
 lint: $(VENV)/dev  ## Check style and types.
 	$(BIN)/ruff check .

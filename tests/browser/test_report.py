@@ -1,0 +1,338 @@
+"""The report in a real browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coarse2fine import Hierarchy, confusion_matrix, write_report
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+from made_runs import make_run
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(2)>",
+    "קוף ירוק",
+    "🦊 fox & <b>hound</b>",
+    "${alert(3)} {{ 7*7 }}",
+    "%{x} </script><script>alert(4)</script>",
+    "plain",
+    "a very long name " * 12,
+)
+COLOUR_SCHEMES = ("light", "dark")
+
+
+def comparison(path, names, *, samples=30, seeds=(0, 1), levels=None, skill=(0.5, 0.65)):
+    """Write a comparison of made-up predictions; return them by method and seed."""
+    count = len(names)
+    levels = levels or [np.arange(count) * 2 // count, np.arange(count) // 2]
+    hierarchy = Hierarchy.from_levels(levels, names)
+    rng = np.random.default_rng(0)
+    targets = np.repeat(np.arange(count), samples)
+    found = {}
+    for seed in seeds:
+        for method, share in zip(("baseline", "continuous"), skill, strict=True):
+            wrong = rng.integers(count, size=len(targets))
+            near = np.minimum(targets // 2 * 2 + rng.integers(2, size=len(targets)), count - 1)
+            luck = rng.random(len(targets))
+            predictions = np.where(luck < share, targets, np.where(luck < 0.9, near, wrong))
+            make_run(
+                path / f"seed-{seed}" / method,
+                method=method,
+                seed=seed,
+                hierarchy=None if method == "baseline" else hierarchy,
+                predictions=predictions,
+                targets=targets,
+                class_names=names,
+            )
+            found[method, seed] = predictions
+    return targets, found
+
+
+NAMES = tuple(f"animal {number}" for number in range(12))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A report of twelve animals, and what was predicted."""
+    path = tmp_path_factory.mktemp("animals")
+    targets, found = comparison(path, NAMES)
+    content = write_report(path, path / "report.html")
+    return path / "report.html", content, targets, found
+
+
+def open_report(page, path):
+    page.goto(Path(path).as_uri())
+    page.wait_for_selector("html[data-ready]", timeout=30_000)
+    return page
+
+
+@pytest.fixture
+def report(page, made):
+    return open_report(page, made[0])
+
+
+def rate(method, truth, predicted, targets, found):
+    """The share of a class that was predicted as another, over all seeds, by plain counting."""
+    chosen = [p for (name, _), p in found.items() if name == method]
+    hits = sum(int(((targets == truth) & (p == predicted)).sum()) for p in chosen)
+    return 100 * hits / (int((targets == truth).sum()) * len(chosen))
+
+
+# ---------------------------------------------------------------------------------- opening
+
+
+def test_it_opens_without_errors_and_asks_for_nothing_else(new_page, made):
+    page = new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    open_report(page, made[0])
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [made[0].as_uri()]
+
+
+def test_the_top_says_whether_it_helped(report, made):
+    content = made[1]
+    assert report.inner_text(".verdict") == content["sentence"]
+    rows = report.locator("#summary tbody tr")
+    assert rows.count() == 2
+    gain = content["table"][1]["gain"]
+    assert f"{gain[0]:+.2f} ± {gain[1]:.2f}" in rows.nth(1).inner_text()
+
+
+def test_without_scripts_the_results_can_still_be_read(new_page, made):
+    page = new_page(java_script_enabled=False)
+    page.goto(made[0].as_uri())
+    assert page.inner_text(".verdict") == made[1]["sentence"]
+    assert "need JavaScript" in page.inner_text("noscript")
+    assert not page.locator("#tree").is_visible()
+
+
+def test_all_figures_are_drawn(report):
+    for name in ("icicle", "curves-plot", "levels-plot", "gains-plot", "confusion-plot"):
+        assert report.locator(f"#{name} .main-svg").first.is_visible(), name
+
+
+# ------------------------------------------------------------------------------- hierarchy
+
+
+def test_a_click_in_the_tree_shows_the_cluster(report, made):
+    _, content, targets, found = made
+    items = report.locator("#tree > [role=treeitem]")
+    assert items.count() == 2
+    items.first.locator(".row").first.click()
+    assert items.first.get_attribute("aria-expanded") == "true"
+    details = report.locator("#details")
+    assert "6 classes, 360 test samples" in details.inner_text()
+    inside = [
+        100 * np.mean(found[method, seed][targets < 6] < 6)
+        for method in ("baseline", "continuous")
+        for seed in (0, 1)
+    ]
+    before, after = np.mean(inside[:2]), np.mean(inside[2:])
+    assert f"{before:.1f}\t{after:.1f}" in details.inner_text()
+    assert content["clusters"][0]["before"][0] == pytest.approx(before, abs=1e-3)
+
+
+def test_a_click_in_the_icicle_shows_the_cluster(report):
+    report.locator("#icicle .slice").nth(2).click()
+    report.wait_for_function("document.querySelector('#tree [aria-selected=true]')")
+    chosen = report.locator("#tree [aria-selected=true] > .row bdi").first.inner_text()
+    assert report.locator("#details h3").first.inner_text() == chosen
+
+
+def test_the_tree_is_used_by_keyboard(report):
+    report.locator("#tree > [role=treeitem]").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowDown", "Enter"):
+        report.keyboard.press(key)
+    chosen = report.locator("#tree [aria-selected=true]")
+    assert chosen.get_attribute("aria-label") == "animal 0"
+    assert report.inner_text("#details h3 >> nth=0") == "animal 0"
+    assert report.evaluate("document.activeElement.getAttribute('aria-label')") == "animal 0"
+    report.keyboard.press("ArrowLeft")
+    report.keyboard.press("ArrowLeft")
+    assert report.locator("#tree [aria-expanded=true]").count() == 1
+    report.keyboard.press("End")
+    report.keyboard.type("animal 0")
+    assert "animal 0" in report.evaluate("document.activeElement.getAttribute('aria-label')")
+
+
+# ------------------------------------------------------------------------------- confusion
+
+
+def look_up(report, truth, predicted):
+    report.fill("#pair-true", truth)
+    report.fill("#pair-predicted", predicted)
+    report.click("#pair-form button")
+    return report.inner_text("#pair").replace("\u2068", "").replace("\u2069", "")
+
+
+@pytest.mark.parametrize(("truth", "predicted"), [(2, 3), (3, 2), (5, 5), (0, 11)])
+def test_the_matrix_has_the_right_value_for_a_pair(report, made, truth, predicted):
+    targets, found = made[2:]
+    before, after = (
+        rate(method, truth, predicted, targets, found) for method in ("baseline", "continuous")
+    )
+    text = look_up(report, NAMES[truth], NAMES[predicted])
+    assert f"{before:.1f} % before, {after:.1f} % after" in text
+    for which, value in (("before", before), ("after", after), ("difference", after - before)):
+        report.click(f"[data-which={which}]")
+        cell = f"document.querySelector('#confusion-plot').data[0].z[{truth}][{predicted}]"
+        assert report.evaluate(cell) == pytest.approx(value, abs=1e-4)
+
+
+def test_the_whole_matrix_is_that_of_the_predictions(report, made):
+    targets, found = made[2:]
+    report.click("[data-which=after]")
+    shown = report.evaluate(
+        "Array.from(document.querySelector('#confusion-plot').data[0].z, line => Array.from(line))"
+    )
+    counts = sum(confusion_matrix(found["continuous", seed], targets, 12) for seed in (0, 1))
+    np.testing.assert_allclose(shown, 100 * counts / 60, atol=1e-4)
+
+
+def test_hovering_tells_the_pair(report, made):
+    report.locator("#confusion-plot").scroll_into_view_if_needed()
+    box = report.locator("#confusion-plot .nsewdrag").first.bounding_box()
+    report.mouse.move(box["x"] + box["width"] * 2.5 / 12, box["y"] + box["height"] * 3.5 / 12)
+    report.wait_for_selector("#hint:not([hidden])")
+    value = rate("continuous", 3, 2, *made[2:])
+    text = report.inner_text("#hint")
+    assert "animal 3" in text
+    assert f"{value:.1f} % after" in text
+
+
+def test_an_unknown_class_is_said_to_be_unknown(report):
+    assert look_up(report, "unicorn", NAMES[0]) == "There is no unicorn."
+    assert look_up(report, NAMES[0], "") == "Choose both."
+
+
+def test_the_matrix_is_zoomed_and_moved_by_keyboard(report):
+    seen = "document.querySelector('#confusion-plot').layout.xaxis.range"
+    span, low = f"({seen}[1] - {seen}[0])", f"{seen}[0]"
+    report.focus("#confusion-plot")
+    report.keyboard.press("+")
+    report.wait_for_function(f"{span} === 6")
+    before = report.evaluate(low)
+    report.keyboard.press("ArrowRight")
+    report.wait_for_function(f"{low} > {before}")
+    report.keyboard.press("0")
+    report.wait_for_function(f"{span} === 12")
+
+
+# ---------------------------------------------------------------------------------- classes
+
+
+def test_classes_are_sorted_and_filtered(report, made):
+    classes = made[1]["classes"]
+    gains = np.subtract(classes["after"], classes["before"])
+    first = report.locator("#class-table tbody tr").first
+    assert first.locator("bdi").inner_text() == classes["names"][int(gains.argmax())]
+    report.click("#class-table [data-column=gain]")
+    assert first.locator("bdi").inner_text() == classes["names"][int(gains.argmin())]
+    report.fill("#class-filter", "ANIMAL 11")
+    assert report.locator("#class-table tbody tr").count() == 1
+    first.locator("button").click()
+    assert report.inner_text("#details h3 >> nth=0") == "animal 11"
+
+
+# -------------------------------------------------------------------------- every reader
+
+
+@pytest.mark.parametrize("colour_scheme", COLOUR_SCHEMES)
+def test_there_are_no_serious_accessibility_faults(new_page, made, axe, colour_scheme):
+    page = open_report(new_page(color_scheme=colour_scheme), made[0])
+    page.locator("#tree > [role=treeitem] .row").first.click()
+    axe(page)
+
+
+def test_colours_follow_the_system_and_the_button(new_page, made):
+    page = open_report(new_page(color_scheme="dark"), made[0])
+    background = "getComputedStyle(document.body).backgroundColor"
+    letters = "document.querySelector('#curves-plot').layout.font.color"
+    assert page.evaluate(background) == "rgb(18, 22, 27)"
+    assert page.evaluate(letters) == "rgb(230, 233, 237)"
+    page.click("#theme")
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    assert page.evaluate(letters) == "rgb(27, 31, 36)"
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+def test_nothing_is_wider_than_the_page(new_page, made, width):
+    page = open_report(new_page(viewport={"width": width, "height": 800}), made[0])
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_paper_there_are_no_controls(report):
+    report.emulate_media(media="print", color_scheme="dark")
+    assert not report.locator("nav").is_visible()
+    assert not report.locator(".controls").first.is_visible()
+    assert report.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+
+
+# ---------------------------------------------------------------------------- odd reports
+
+
+@pytest.mark.parametrize("colour_scheme", COLOUR_SCHEMES)
+def test_hostile_names_are_text_and_run_nothing(new_page, tmp_path, axe, colour_scheme):
+    comparison(tmp_path, HOSTILE)
+    write_report(tmp_path, tmp_path / "report.html")
+    page = open_report(new_page(color_scheme=colour_scheme), tmp_path / "report.html")
+    for item in page.locator("#tree > [role=treeitem] > .row").all():
+        item.click()
+    for name in HOSTILE[:3]:
+        page.click(f"#class-table button:has-text({name!r})" if name == "plain" else "nav")
+    names = [name.strip() for name in page.locator("#class-table tbody bdi").all_inner_texts()]
+    assert sorted(names) == sorted(name.strip() for name in HOSTILE)
+    assert HOSTILE[0] in look_up(page, HOSTILE[0], HOSTILE[1])
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 4  # content, plotly packed and running, our own
+    axe(page)
+
+
+def test_one_run_by_itself_can_be_shown(page, tmp_path):
+    comparison(tmp_path, NAMES, seeds=(0,))
+    write_report(tmp_path / "seed-0" / "continuous", tmp_path / "one.html")
+    open_report(page, tmp_path / "one.html")
+    assert page.locator("#summary tbody tr").count() == 1
+    assert page.locator("[data-which]").count() == 0
+    assert page.locator("#gains-plot").count() == 0
+    assert "% before" not in look_up(page, NAMES[0], NAMES[1])
+
+
+def test_a_baseline_has_no_hierarchy_to_show(page, tmp_path):
+    comparison(tmp_path, NAMES, seeds=(0,))
+    write_report(tmp_path / "seed-0" / "baseline", tmp_path / "plain.html")
+    open_report(page, tmp_path / "plain.html")
+    assert page.locator("#hierarchy").count() == 0
+    assert page.locator("#confusion-plot .main-svg").first.is_visible()
+
+
+def test_a_thousand_classes_stay_small_and_can_be_explored(page, tmp_path):
+    names = tuple(f"class {number}" for number in range(1000))
+    levels = [np.arange(1000) // 200, np.arange(1000) // 10]
+    comparison(tmp_path, names, samples=20, levels=levels)
+    path = tmp_path / "report.html"
+    write_report(tmp_path, path)
+    assert path.stat().st_size < 15_000_000
+    open_report(page, path)
+    assert "% before" in look_up(page, names[999], names[998])
+    page.wait_for_function(
+        "document.querySelector('#confusion-plot').layout.xaxis.ticktext?.includes('class 998')"
+    )
+    page.locator("#tree > [role=treeitem] > .row").first.click()
+    assert "200 classes" in page.inner_text("#details")
+
+
+def test_more_classes_than_a_matrix_can_show_are_shown_by_cluster(page, tmp_path):
+    names = tuple(f"class {number}" for number in range(2000))
+    comparison(tmp_path, names, samples=2, levels=[np.arange(2000) // 100, np.arange(2000) // 10])
+    write_report(tmp_path, tmp_path / "report.html")
+    open_report(page, tmp_path / "report.html")
+    assert page.evaluate("document.querySelector('#confusion-plot').data[0].z.length") == 200
+    assert "true clusters" in page.inner_text("#confusion .lead")
