@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from serving import served
+
+from coarse2fine import Hierarchy
+
+from .editing import TAXONOMY, opened
 
 HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -98,6 +104,30 @@ def axe():
         assert not places, "\n".join(places)
 
     return check
+
+
+# ------------------------------------------------------------------------------- the editor
+
+
+@pytest.fixture
+def serve():
+    """A function that serves a file's editor and returns its address."""
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(served(path))[0].address
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A small hierarchy's file."""
+    path = tmp_path / "animals.json"
+    Hierarchy.from_taxonomy(TAXONOMY).save(path)
+    return path
+
+
+@pytest.fixture
+def editor(page, serve, path):
+    """The page that edits it."""
+    return opened(page, serve(path))
 
 
 def _note(message, faults):

@@ -5,24 +5,10 @@ import random
 import time
 
 import pytest
-from test_editor import (
-    CLASSES,
-    LOW,
-    TOP,
-    drag,
-    message,
-    opened,
-    press,
-    row,
-    save,
-    status,
-    wait_until,
-)
-from test_editor import editor as editor
-from test_editor import path as path
-from test_editor import serve as serve
 
 from coarse2fine import Hierarchy
+
+from .editing import CLASSES, LOW, TOP, drag, message, opened, press, row, save, status, wait_until
 
 HOSTILE = [
     "<script>alert(1)</script>",

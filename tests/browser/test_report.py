@@ -67,7 +67,7 @@ def made(tmp_path_factory):
 
 def open_report(page, path):
     page.goto(Path(path).as_uri())
-    page.wait_for_selector("html[data-ready]", timeout=30_000)
+    page.wait_for_selector("html[data-drawn]", timeout=30_000)
     return page
 
 

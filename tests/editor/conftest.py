@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-from threading import Thread
+from contextlib import ExitStack
 
 import pytest
+from serving import served
 
 from coarse2fine import Hierarchy
-from coarse2fine.editor import EditorServer, Session
 
 CLASSES = ["cat", "dog", "car", "van"]
 LEVELS = [[0, 0, 1, 1]]
@@ -73,22 +73,15 @@ def path(tmp_path):
 @pytest.fixture
 def serve():
     """A function that serves a file, and returns who asks the server."""
-    running = []
+    with ExitStack() as stack:
 
-    def serve(file):
-        server = EditorServer(Session(file))
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        running.append((server, thread))
-        client = Client(server)
-        client.thread = thread
-        return client
+        def serve(file):
+            server, thread = stack.enter_context(served(file))
+            client = Client(server)
+            client.thread = thread
+            return client
 
-    yield serve
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        yield serve
 
 
 @pytest.fixture

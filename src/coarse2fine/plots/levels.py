@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .style import colours_of, graph_objects, new_figure, shown
+from .style import graph_objects, looks_of, new_figure, shown
 
 
 def levels(num_clusters: Sequence[int], rows: Mapping[str, Sequence[float]]) -> Any:
@@ -30,10 +30,11 @@ def levels(num_clusters: Sequence[int], rows: Mapping[str, Sequence[float]]) -> 
         yaxis={"title": {"text": "test accuracy, %"}, "rangemode": "tozero"},
         uniformtext={"minsize": 8, "mode": "hide"},
     )
-    for method, colour in colours_of(rows).items():
+    for method, look in looks_of(rows).items():
         bars = {"x": places, "y": list(rows[method]), "name": shown(method)}
         text = {"texttemplate": "%{y:.1f}", "textposition": "outside", "cliponaxis": False}
-        hover = {"hovertemplate": "%{x}: %{y:.2f} %", "marker": {"color": colour}}
+        marker = {"color": look.colour, "pattern": {"shape": look.pattern}}
+        hover = {"hovertemplate": "%{x}: %{y:.2f} %", "marker": marker}
         figure.add_trace(graph_objects().Bar(**bars, **text, **hover))
     return figure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._colours import COLOURS
 from ..errors import require
@@ -63,17 +63,35 @@ def shown(name: str, most: int = MOST_LETTERS) -> str:
     return escape(text, quote=False) if text.strip() else f"“{text}”"
 
 
-def colours_of(methods: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each method; the baseline's is grey.
+class Look(NamedTuple):
+    """How a method is drawn: where colours repeat, lines are dashed and bars hatched."""
+
+    colour: str
+    dash: str = "solid"
+    pattern: str = ""
+
+
+ROUNDS = (("solid", ""), ("dot", "/"), ("dashdot", "x"))
+
+
+def looks_of(methods: Iterable[str]) -> dict[str, Look]:
+    """Return how each method is drawn; the baseline is grey.
 
     Examples:
-        >>> colours_of(["baseline", "continuous", "staged"])
-        {'baseline': '#7a7a7a', 'continuous': '#0072b2', 'staged': '#d55e00'}
+        >>> looks_of(["baseline", "continuous"])["continuous"]
+        Look(colour='#0072b2', dash='solid', pattern='')
+        >>> looks_of(map(str, range(7)))["6"]
+        Look(colour='#0072b2', dash='dot', pattern='/')
     """
     methods = list(dict.fromkeys(methods))
     others = [method for method in methods if method != BASELINE]
-    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(others)}
-    return {name: colours.get(name, INK) for name in methods}
+    looks = {name: _look(place) for place, name in enumerate(others)}
+    return {name: looks.get(name, Look(INK)) for name in methods}
+
+
+def _look(place: int) -> Look:
+    colour, again = COLOURS[place % len(COLOURS)], place // len(COLOURS)
+    return Look(colour, *ROUNDS[again % len(ROUNDS)])
 
 
 def _template() -> Any:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..._colours import GREY
+from ..._marks import Mark, level_marks, mark_label
 from ...training.result import BASELINE, RunResult
 from ...training.views import learning_curve
 from .style import FLAT, add_legend, add_title, line_styles, new_panels
 
 Row = dict[str, Any]
-Mark = tuple[float, int]
 KINDS = {"test_accuracy": "test", "val_accuracy": "validation"}
 DECIMALS = 5  # as many as 100,000 test images can have
 HEADROOM = 0.18  # for the labels of levels, as a share of the panel's height
@@ -116,7 +115,7 @@ def _mark_levels(axes: Any, curves: list[dict[str, Any]]) -> None:
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + HEADROOM * (high - low))
     longest = max(len(curve["level"]) for curve in curves)
-    for group in _grouped(changes(levels), WIDTH_OF_LABEL * longest):
+    for group in level_marks(levels, WIDTH_OF_LABEL * longest):
         for epoch, _ in group:
             axes.axvline(epoch, color=GREY, linestyle="--", linewidth=0.8)
         _label(axes, group)
@@ -124,31 +123,8 @@ def _mark_levels(axes: Any, curves: list[dict[str, Any]]) -> None:
 
 def _label(axes: Any, group: list[Mark]) -> None:
     """Write beside the last line of a group which levels begin there."""
-    first, last = group[0][1], group[-1][1]
-    text = f"level {first}" if len(group) == 1 else f"levels {first}–{last}"
     axes.annotate(
-        text, (group[-1][0], 1.0), (2, 0), xycoords=axes.get_xaxis_transform(), color=GREY,
-        textcoords="offset points", rotation=90, ha="left", va="top", fontsize="small",
+        mark_label(group), (group[-1][0], 1.0), (2, 0), color=GREY,
+        xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+        rotation=90, ha="left", va="top", fontsize="small",
     )  # fmt: skip
-
-
-def changes(levels: Sequence[int]) -> list[Mark]:
-    """Return where between two epochs a new level begins, and which.
-
-    Examples:
-        >>> changes([0, 0, 1, 2, 2])
-        [(2.5, 1), (3.5, 2)]
-    """
-    pairs = enumerate(pairwise(levels), 1)
-    return [(epoch + 0.5, after) for epoch, (before, after) in pairs if after != before]
-
-
-def _grouped(marks: list[Mark], width: float) -> list[list[Mark]]:
-    """Return those together that are too close for a label each."""
-    groups: list[list[Mark]] = []
-    for mark in marks:
-        if groups and mark[0] - groups[-1][-1][0] < width:
-            groups[-1].append(mark)
-        else:
-            groups.append([mark])
-    return groups
