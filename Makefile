@@ -10,7 +10,8 @@ help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/dev  ## Train with and without the curriculum on generated images of shapes.
-	$(BIN)/c2f demo
+	$(BIN)/c2f demo --out runs/demo
+	$(BIN)/c2f report runs/demo
 
 test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 	$(BIN)/python -m pytest

@@ -20,6 +20,7 @@ import measure
 import methods
 import numpy
 import reading
+import report
 import scipy
 import shapes
 import start
@@ -36,6 +37,7 @@ PARTS = {
     "methods": methods,
     "reading": reading,
     "shapes": shapes,
+    "report": report,
 }
 
 

@@ -75,7 +75,8 @@ def report(result: Result, *, as_json: bool) -> None:
     levels = result.level_table()
     if levels:
         show(f"test accuracy at each level of the first seed's hierarchy:\n{levels}\n")
-    show(f"test accuracy:\n{result}\n\n{result.path} holds it all.")
+    path = result.path
+    show(f"test accuracy:\n{result}\n\n{path} holds it all; c2f report {path} shows it.")
 
 
 def _how_to_go_on(path: Path | None) -> str:
