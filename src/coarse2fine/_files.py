@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write JSON text under a temporary name and rename it once it is on the disk."""
+    """Write text under a temporary name and rename it once it is on the disk.
+
+    A file that is replaced keeps its mode.
+    """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
@@ -20,7 +24,10 @@ def write_atomically(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        make_readable(Path(name))
+        if path.exists():
+            os.chmod(name, stat.S_IMODE(path.stat().st_mode))
+        else:
+            make_readable(Path(name))
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

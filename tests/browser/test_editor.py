@@ -4,7 +4,7 @@ import pytest
 
 from coarse2fine import Hierarchy
 
-from .editing import CLASSES, TOP, drag, message, opened, press, row, save, status, wait_until
+from .editing import CLASSES, TOP, drag, message, opened, press, row, save, status, told, wait_until
 
 # ----------------------------------------------------------------------------------- moving
 
@@ -53,12 +53,36 @@ def test_a_drag_is_given_up_by_escape(editor):
     editor.mouse.move(*centre(row(editor, "cat")))
     editor.mouse.down()
     editor.mouse.move(*centre(row(editor, "wolf")), steps=4)
-    assert editor.text_content("#dragged") == "“cat” → “wild”"
+    assert told(editor, "#dragged") == "“cat” → “wild”"
     assert editor.locator(".row.target .name").text_content() == "wild"
     press(editor, "Escape")
     editor.mouse.up()
     assert editor.locator("#dragged").is_hidden()
     assert editor.text_content("#unsaved") == ""
+
+
+def test_a_button_let_go_outside_the_tree_drags_nothing_later(editor):
+    box = editor.locator("#tree").bounding_box()
+    editor.mouse.move(box["x"] + 3, row(editor, "cat").bounding_box()["y"] + 10)
+    editor.mouse.down()
+    editor.mouse.move(box["x"] - 8, box["y"] - 20)
+    editor.mouse.up()
+    editor.mouse.move(*centre(row(editor, "wolf")), steps=4)
+    assert editor.locator("#dragged").is_hidden()
+
+
+@pytest.mark.parametrize("key", ["Enter", "Control+z"])
+def test_a_key_that_ends_a_move_ends_the_drag(editor, key):
+    drag(editor, "fox", onto="pets")
+    editor.mouse.move(*centre(row(editor, "cat")))
+    editor.mouse.down()
+    editor.mouse.move(*centre(row(editor, "wolf")), steps=4)
+    press(editor, key)
+    editor.mouse.move(*centre(row(editor, "van")), steps=4)
+    assert editor.locator("#dragged").is_hidden()
+    editor.mouse.up()
+    said = "Moved “cat” into “wild”." if key == "Enter" else "Undone: Moved “fox” into “pets”."
+    assert message(editor) == said
 
 
 def centre(locator):

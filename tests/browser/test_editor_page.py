@@ -48,6 +48,17 @@ def test_all_steps_are_undone_and_done_again(editor, path):
     assert Hierarchy.load(path).clusters(1) == ((1, 2), (0,), (3, 4), (5, 6), (7, 8))
 
 
+def test_nothing_is_selected_out_of_sight_after_a_step_back(editor):
+    row(editor, "cat").click()
+    row(editor, "fox").click(modifiers=["Control"])
+    drag(editor, "fox", onto="road")
+    for name in ("pets", "wild"):
+        row(editor, name).locator(".twisty").click()
+    press(editor, "Control+z")
+    chosen = editor.locator(".row[aria-selected=true] .name").all_text_contents()
+    assert chosen == ["cat", "fox"]
+
+
 def test_what_is_invalid_is_not_saved_and_says_why(editor, path):
     before = path.read_bytes()
     row(editor, "cat").click()
@@ -61,7 +72,7 @@ def test_what_is_invalid_is_not_saved_and_says_why(editor, path):
     press(editor, "Control+s")
     assert path.read_bytes() == before
     row(editor, "tram").click()
-    editor.get_by_role("button", name=problem).click()
+    editor.get_by_role("button", name="on level 1 is empty").click()
     assert editor.evaluate("document.activeElement.title") == "pets"
     drag(editor, "cat", onto="pets")
     assert status(editor) == "Valid: 2 → 4 → 9"
@@ -158,6 +169,18 @@ def test_a_file_changed_meanwhile_is_shown_or_overwritten_as_one_likes(plain, pa
     assert Hierarchy.load(path.with_name("animals.json.~2~")) == theirs
 
 
+def test_what_is_changed_while_it_is_saved_is_not_closed_away(editor, path):
+    held = []
+    editor.route("**/hierarchy", lambda route: held.append(route))
+    drag(editor, "fox", onto="pets")
+    editor.click("#save-and-close")
+    drag(editor, "bear", onto="pets")
+    held[0].continue_()
+    wait_until(editor, "#message", "Saved. The old file is kept as animals.json.~1~.")
+    assert editor.text_content("#unsaved") == "● not saved"
+    assert Hierarchy.load(path).clusters(1)[0] == (0, 1, 2)
+
+
 def test_a_save_that_fails_is_said_and_the_work_can_be_taken_along(plain, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
@@ -251,6 +274,32 @@ def test_the_tree_is_one_to_assistive_technology(editor):
     assert editor.evaluate("document.activeElement.title") == "tram"
     press(editor, "Home", "v")
     assert editor.evaluate("document.activeElement.title") == "vehicles"
+
+
+def test_names_from_right_to_left_turn_nothing_around_them(page, serve, tmp_path):
+    path = tmp_path / "names.json"
+    names = ["חתול", "כלב", "car", "van"]
+    Hierarchy.from_levels([[0, 0, 1, 1]], names, [["חיות", "רכב"]]).save(path)
+    opened(page, serve(path))
+    start, end = (row(page, name).bounding_box() for name in ("חתול", "רכב"))
+    page.mouse.move(start["x"] + 150, start["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(end["x"] + 150, end["y"] + 10, steps=5)
+    left = page.evaluate(LEFT_OF, ["חתול", "→", "רכב"])
+    assert left == sorted(left)
+    page.mouse.up()
+
+
+# Where parts of what is dragged begin on the screen.
+LEFT_OF = """(parts) => {
+  const text = document.getElementById("dragged").firstChild;
+  return parts.map((part) => {
+    const range = document.createRange();
+    range.setStart(text, text.data.indexOf(part));
+    range.setEnd(text, text.data.indexOf(part) + part.length);
+    return range.getBoundingClientRect().left;
+  });
+}"""
 
 
 def test_search_goes_from_one_find_to_the_next(editor):

@@ -2,58 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from coarse2fine import Hierarchy, confusion_matrix, write_report
+from coarse2fine import confusion_matrix, write_report
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-from made_runs import make_run
-
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "\"'><img src=x onerror=alert(2)>",
-    "קוף ירוק",
-    "🦊 fox & <b>hound</b>",
-    "${alert(3)} {{ 7*7 }}",
-    "%{x} </script><script>alert(4)</script>",
-    "plain",
-    "a very long name " * 12,
-)
-COLOUR_SCHEMES = ("light", "dark")
-
-
-def comparison(path, names, *, samples=30, seeds=(0, 1), levels=None, skill=(0.5, 0.65)):
-    """Write a comparison of made-up predictions; return them by method and seed."""
-    count = len(names)
-    levels = levels or [np.arange(count) * 2 // count, np.arange(count) // 2]
-    hierarchy = Hierarchy.from_levels(levels, names)
-    rng = np.random.default_rng(0)
-    targets = np.repeat(np.arange(count), samples)
-    found = {}
-    for seed in seeds:
-        for method, share in zip(("baseline", "continuous"), skill, strict=True):
-            wrong = rng.integers(count, size=len(targets))
-            near = np.minimum(targets // 2 * 2 + rng.integers(2, size=len(targets)), count - 1)
-            luck = rng.random(len(targets))
-            predictions = np.where(luck < share, targets, np.where(luck < 0.9, near, wrong))
-            make_run(
-                path / f"seed-{seed}" / method,
-                method=method,
-                seed=seed,
-                hierarchy=None if method == "baseline" else hierarchy,
-                predictions=predictions,
-                targets=targets,
-                class_names=names,
-            )
-            found[method, seed] = predictions
-    return targets, found
-
-
-NAMES = tuple(f"animal {number}" for number in range(12))
+from .reporting import COLOUR_SCHEMES, NAMES, comparison, look_up, open_report
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +17,6 @@ def made(tmp_path_factory):
     targets, found = comparison(path, NAMES)
     content = write_report(path, path / "report.html")
     return path / "report.html", content, targets, found
-
-
-def open_report(page, path):
-    page.goto(Path(path).as_uri())
-    page.wait_for_selector("html[data-drawn]", timeout=30_000)
-    return page
 
 
 @pytest.fixture
@@ -126,7 +74,7 @@ def test_a_click_in_the_tree_shows_the_cluster(report, made):
     items.first.locator(".row").first.click()
     assert items.first.get_attribute("aria-expanded") == "true"
     details = report.locator("#details")
-    assert "6 classes, 360 test samples" in details.inner_text()
+    assert "6 classes, 360 test samples over 2 seeds" in details.inner_text()
     inside = [
         100 * np.mean(found[method, seed][targets < 6] < 6)
         for method in ("baseline", "continuous")
@@ -142,6 +90,18 @@ def test_a_click_in_the_icicle_shows_the_cluster(report):
     report.wait_for_function("document.querySelector('#tree [aria-selected=true]')")
     chosen = report.locator("#tree [aria-selected=true] > .row bdi").first.inner_text()
     assert report.locator("#details h3").first.inner_text() == chosen
+
+
+def test_a_class_is_chosen_by_keyboard_and_read_from_there(report):
+    report.locator("#tree > [role=treeitem] .row").first.click()
+    report.locator("#details .chips button").first.press("Enter")
+    assert report.inner_text("#details h3 >> nth=0") == "animal 0"
+    assert report.evaluate("document.activeElement.id") == "details"
+    assert "animal 0" in report.inner_text("#chosen")
+    report.locator("#class-table button", has_text="animal 7").press("Enter")
+    assert report.inner_text("#details h3 >> nth=0") == "animal 7"
+    assert report.evaluate("document.activeElement.id") == "details"
+    assert report.locator("#details h3").first.is_visible()
 
 
 def test_the_tree_is_used_by_keyboard(report):
@@ -161,13 +121,6 @@ def test_the_tree_is_used_by_keyboard(report):
 
 
 # ------------------------------------------------------------------------------- confusion
-
-
-def look_up(report, truth, predicted):
-    report.fill("#pair-true", truth)
-    report.fill("#pair-predicted", predicted)
-    report.click("#pair-form button")
-    return report.inner_text("#pair").replace("\u2068", "").replace("\u2069", "")
 
 
 @pytest.mark.parametrize(("truth", "predicted"), [(2, 3), (3, 2), (5, 5), (0, 11)])
@@ -266,6 +219,23 @@ def test_nothing_is_wider_than_the_page(new_page, made, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.parametrize(("width", "named"), [(320, 0), (1280, 12)])
+def test_axes_have_as_many_names_as_there_is_room_for(new_page, made, width, named):
+    page = open_report(new_page(viewport={"width": width, "height": 800}), made[0])
+    assert page.locator("#confusion-plot .ytick text:visible").count() == named
+    page.click("text=Zoom in")
+    page.wait_for_function("document.querySelectorAll('#confusion-plot .ytick text').length === 6")
+
+
+def test_figures_are_printed_in_the_colours_of_paper(new_page, made):
+    page = open_report(new_page(color_scheme="dark"), made[0])
+    colour = "document.querySelector('#curves-plot').layout.font.color"
+    page.evaluate(f"addEventListener('beforeprint', () => (window.printed = {colour}))")
+    page.pdf()
+    assert page.evaluate("window.printed") == "rgb(27, 31, 36)"
+    page.wait_for_function(f"{colour} === 'rgb(230, 233, 237)'")
+
+
 def test_on_paper_there_are_no_controls(report):
     report.emulate_media(media="print", color_scheme="dark")
     assert not report.locator("nav").is_visible()
@@ -273,66 +243,3 @@ def test_on_paper_there_are_no_controls(report):
     assert report.evaluate("getComputedStyle(document.body).backgroundColor") == (
         "rgb(255, 255, 255)"
     )
-
-
-# ---------------------------------------------------------------------------- odd reports
-
-
-@pytest.mark.parametrize("colour_scheme", COLOUR_SCHEMES)
-def test_hostile_names_are_text_and_run_nothing(new_page, tmp_path, axe, colour_scheme):
-    comparison(tmp_path, HOSTILE)
-    write_report(tmp_path, tmp_path / "report.html")
-    page = open_report(new_page(color_scheme=colour_scheme), tmp_path / "report.html")
-    for item in page.locator("#tree > [role=treeitem] > .row").all():
-        item.click()
-    for name in HOSTILE[:3]:
-        page.click(f"#class-table button:has-text({name!r})" if name == "plain" else "nav")
-    names = [name.strip() for name in page.locator("#class-table tbody bdi").all_inner_texts()]
-    assert sorted(names) == sorted(name.strip() for name in HOSTILE)
-    assert HOSTILE[0] in look_up(page, HOSTILE[0], HOSTILE[1])
-    assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 4  # content, plotly packed and running, our own
-    axe(page)
-
-
-def test_one_run_by_itself_can_be_shown(page, tmp_path):
-    comparison(tmp_path, NAMES, seeds=(0,))
-    write_report(tmp_path / "seed-0" / "continuous", tmp_path / "one.html")
-    open_report(page, tmp_path / "one.html")
-    assert page.locator("#summary tbody tr").count() == 1
-    assert page.locator("[data-which]").count() == 0
-    assert page.locator("#gains-plot").count() == 0
-    assert "% before" not in look_up(page, NAMES[0], NAMES[1])
-
-
-def test_a_baseline_has_no_hierarchy_to_show(page, tmp_path):
-    comparison(tmp_path, NAMES, seeds=(0,))
-    write_report(tmp_path / "seed-0" / "baseline", tmp_path / "plain.html")
-    open_report(page, tmp_path / "plain.html")
-    assert page.locator("#hierarchy").count() == 0
-    assert page.locator("#confusion-plot .main-svg").first.is_visible()
-
-
-def test_a_thousand_classes_stay_small_and_can_be_explored(page, tmp_path):
-    names = tuple(f"class {number}" for number in range(1000))
-    levels = [np.arange(1000) // 200, np.arange(1000) // 10]
-    comparison(tmp_path, names, samples=20, levels=levels)
-    path = tmp_path / "report.html"
-    write_report(tmp_path, path)
-    assert path.stat().st_size < 15_000_000
-    open_report(page, path)
-    assert "% before" in look_up(page, names[999], names[998])
-    page.wait_for_function(
-        "document.querySelector('#confusion-plot').layout.xaxis.ticktext?.includes('class 998')"
-    )
-    page.locator("#tree > [role=treeitem] > .row").first.click()
-    assert "200 classes" in page.inner_text("#details")
-
-
-def test_more_classes_than_a_matrix_can_show_are_shown_by_cluster(page, tmp_path):
-    names = tuple(f"class {number}" for number in range(2000))
-    comparison(tmp_path, names, samples=2, levels=[np.arange(2000) // 100, np.arange(2000) // 10])
-    write_report(tmp_path, tmp_path / "report.html")
-    open_report(page, tmp_path / "report.html")
-    assert page.evaluate("document.querySelector('#confusion-plot').data[0].z.length") == 200
-    assert "true clusters" in page.inner_text("#confusion .lead")

@@ -4,6 +4,7 @@ import json
 import shutil
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from coarse2fine import Hierarchy
@@ -120,12 +121,22 @@ def test_what_a_figure_lacks_is_said(c2f, comparison, kind, needs):
     assert (code, err) == (2, f"error: {plain}: {kind} needs {needs}.\n")
 
 
-def test_a_damaged_run_is_named(c2f, comparison, tmp_path):
+def test_a_hierarchy_too_long_for_a_figure_is_refused_at_once(c2f, tmp_path):
+    Hierarchy.from_levels([np.arange(5001) // 100]).save(tmp_path / "long.json")
+    code, _, err = c2f("figure", "hierarchy", "long.json")
+    assert code == 2
+    assert "a hierarchy of 5001 classes is too long for a figure" in err
+    assert not (tmp_path / "hierarchy.svg").exists()
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"epoch": 1}', '{"level": 0, "accuracy": "x"}'])
+def test_a_damaged_run_is_named(c2f, comparison, tmp_path, line):
     shutil.copytree(comparison, tmp_path / "bad")
-    (tmp_path / "bad" / "seed-0" / "continuous" / "metrics.jsonl").write_text('{"epoch": 1}\n')
+    (tmp_path / "bad" / "seed-0" / "continuous" / "metrics.jsonl").write_text(f"{line}\n")
     code, _, err = c2f("figure", "curves", "bad")
     assert code == 2
-    assert err.startswith("error: bad has a damaged run: ")
+    assert "seed-0/continuous/metrics.jsonl is damaged: " in err
+    assert len(err.splitlines()) == 1
     assert list(tmp_path.glob("curves*")) == []
 
 

@@ -140,10 +140,24 @@ def test_what_somebody_wrote_between_two_saves_is_kept_too(client, path):
     assert Hierarchy.load(path.with_name("animals.json.~2~")) == theirs
 
 
+def test_what_another_page_wrote_is_kept_when_overwritten(client, path):
+    seen = client.digest()
+    client.save()
+    first = path.read_bytes()
+    conflict = json.loads(client.put(content([[0, 0, 0, 1]]), seen).content)
+    answer = client.put(content([[0, 0, 0, 1]]), conflict["digest"])
+    assert json.loads(answer.content)["backup"] == "animals.json.~2~"
+    assert path.with_name("animals.json.~2~").read_bytes() == first
+
+
 def test_a_file_that_is_gone_is_only_made_anew_if_asked(client, path):
     seen = client.digest()
     path.unlink()
-    assert client.get("hierarchy").status == 409
+    missing = client.get("hierarchy")
+    assert missing.status == 409
+    assert json.loads(missing.content)["error"] == (
+        "animals.json could not be read: No such file or directory."
+    )
     answer = client.put(content(), seen)
     assert (answer.status, json.loads(answer.content)["digest"]) == (409, None)
     assert not path.exists()
@@ -179,6 +193,19 @@ def test_a_save_that_fails_leaves_everything_as_it_was(client, path, monkeypatch
     assert path.read_bytes() == before
     assert names_in(path.parent) == ["animals.json"]
     assert client.put(content(), seen).status == 200
+
+
+def test_a_file_deleted_amid_a_save_that_fails_is_still_there_as_its_copy(
+    client, path, monkeypatch
+):
+    def fail(*_):
+        path.unlink()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "replace", fail)
+    assert client.save()[0] == 500
+    assert path.with_name("animals.json.~1~").read_bytes() == before
 
 
 def test_a_copy_that_fails_is_not_left_half_written(client, path, monkeypatch):

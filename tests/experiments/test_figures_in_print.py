@@ -118,6 +118,7 @@ def test_letters_that_another_font_has_are_drawn_with_it(monkeypatch):
 
 def test_a_text_is_cut_and_wrapped_to_the_room_it_has():
     assert cut("short", 1.0) == "short"
+    assert cut("short", 0.01) == "…"
     assert cut("m" * 99, 1.0).endswith("m…")
     assert 0.8 < inches(cut("m" * 99, 1.0)) <= 1.0
     lines = fitted("several words in a row " + "m" * 99, 1.0).splitlines()

@@ -119,6 +119,13 @@ def test_the_mean_ends_with_the_shortest_seed_and_each_seed_has_a_thin_line():
     assert legend(figure) == ["baseline"]
 
 
+@pytest.mark.parametrize("accuracies", [[0.5], [None, None, 0.5]])
+def test_a_single_accuracy_is_a_point(accuracies):
+    found = [curve("continuous", 0, accuracies)]
+    lines = curves.draw(content(row(curves=found))).axes[0].lines
+    assert {line.get_marker() for line in lines} == {"o"}
+
+
 def test_levels_of_the_first_seed_are_marked():
     levels = [0] * 30 + [1] * 30 + [2] * 40
     found = [curve("baseline", 0, [0.1] * 100, [2] * 100)]
@@ -162,6 +169,12 @@ def test_classes_are_in_the_order_of_the_tree(runs):
 def test_without_a_curriculum_there_is_no_confusion_to_compare(runs):
     assert confusion.needed([run for run in runs if run.method == "baseline"]) == {}
     assert confusion.needed([run for run in runs if run.method != "baseline"]) == {}
+
+
+def test_a_matrix_that_nobody_could_look_at_is_not_counted(runs, monkeypatch):
+    monkeypatch.setattr(confusion, "MOST_CLASSES", 5)
+    with pytest.raises(ValueError, match="matrix of 6 classes cannot be looked at, 5 can: draw"):
+        confusion.needed(runs)
 
 
 def confused(plain, better, order, edges, names=None):

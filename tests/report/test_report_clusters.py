@@ -138,6 +138,13 @@ def test_more_than_1500_classes_are_confused_by_cluster(tmp_path, count, level):
     assert np.count_nonzero(cells) == len(counts)
 
 
+@pytest.mark.parametrize("method", ["baseline", "continuous"])
+def test_too_many_clusters_have_no_matrix(tmp_path, method):
+    tree = Hierarchy.from_levels([np.arange(3002) // 2])
+    path = make_comparison(tmp_path, tree, methods={method: 0.4}, seeds=(0,), samples=1)
+    assert report_content([path])["confusion"] is None
+
+
 def test_a_hundred_thousand_classes_take_little_memory(tmp_path):
     """A dense matrix of them would take 80 GB."""
     count = 100_000

@@ -54,8 +54,12 @@ def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
     assert plain["accuracy"][0] == pytest.approx(43)
 
 
-def test_what_is_equal_wins_half(compare):
-    assert compare([40, 40], [40, 41])["table"][1]["wins"] == [1.5, 2]
+def test_what_is_equal_wins_half_and_is_remarked(compare):
+    content = compare([40, 40], [40, 41])
+    assert content["table"][1]["wins"] == [1.5, 2]
+    assert content["remarks"] == [
+        "A seed that is as accurate as its baseline counts as half gained."
+    ]
 
 
 COST = (
@@ -104,8 +108,11 @@ def test_the_sentence_tells_what_the_gains_do(compare, before, after, verdict, b
     assert content["sentence"].endswith(f"accurate than the baseline {end} {COST}")
 
 
-def test_equal_accuracies_are_no_help(compare):
-    assert compare([40, 41], [40, 41])["verdict"] == "unclear"
+@pytest.mark.parametrize("after", [[40, 41], [41, 40]])
+def test_equal_accuracies_are_no_help(compare, after):
+    content = compare([40, 41], after)
+    assert content["verdict"] == "unclear"
+    assert "it is on average as accurate as the baseline (40.50 → 40.50 %)" in content["sentence"]
 
 
 def test_without_a_baseline_the_sentence_says_so(compare):
@@ -184,6 +191,19 @@ def test_epochs_that_take_differently_long_are_remarked(compare, seconds, is_tol
         f"{seconds / 8:.2f} times for continuous. Where the machine" in text for text in remarks
     ]
     assert told == [True] * is_told
+
+
+def test_an_unknown_time_is_not_remarked_as_short(made, tmp_path):
+    made("baseline", seconds=0.0), made("continuous")
+    assert report_content([tmp_path / "run"])["remarks"] == []
+
+
+def test_seeds_without_a_baseline_are_remarked(compare):
+    content = compare([40], [42, 43])
+    assert content["table"][1]["wins"] == [1, 1]
+    (remark,) = content["remarks"]
+    assert remark.startswith("Without a baseline of the same seed")
+    assert remark.endswith("without gain: continuous, seed 1.")
 
 
 def test_the_search_for_t_is_said_not_to_be_counted(compare):

@@ -115,8 +115,11 @@ class Handler(BaseHTTPRequestHandler):
         session = self.server.session
         try:
             hierarchy, digest = session.read()
-        except (ValueError, OSError) as error:
+        except ValueError as error:
             raise RefusedError(409, _sentence(error)) from None
+        except OSError as error:
+            message = f"{session.path.name} could not be read: {_sentence(error)}"
+            raise RefusedError(409, message) from None
         content = {"hierarchy": hierarchy.to_dict(), "digest": digest}
         return {"file": session.path.name, "path": str(session.path), **content}
 

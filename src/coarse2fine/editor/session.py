@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import stat
 import warnings
 from pathlib import Path
 from threading import Lock
@@ -63,7 +62,8 @@ class Session:
         self.path = Path(os.path.realpath(file))
         self.backups: list[Path] = []
         self._lock = Lock()
-        self._written: str | None = None
+        self._has_saved = False
+        self._own: str | None = None  # the digest that needs no copy when it is replaced
         hierarchy, _ = self._read()
         self._classes = (hierarchy.num_classes, hierarchy.class_names)
 
@@ -77,7 +77,8 @@ class Session:
         """Write a hierarchy with the same classes, whole or not at all.
 
         The old file is kept before the first save, and whenever the file is not what this
-        session wrote.
+        session wrote. A save that was refused may be of another page, which has not seen what
+        this session wrote, so that is kept then too.
 
         Args:
             content: What `Hierarchy.to_dict` gives.
@@ -94,16 +95,18 @@ class Session:
         with self._lock:
             present = self._digest()
             if present != replaces:
+                self._own = None  # another page may have written it
                 state = "is gone" if present is None else "was changed by somebody else"
                 raise ChangedError(f"{self.path.name} {state} meanwhile.", present)
             backup = self._replace(text, present)
-            self._written = _digest(text.encode("utf-8", "backslashreplace"))
-            return Saved(self._written, backup)
+            self._has_saved = True
+            self._own = _digest(text.encode("utf-8", "backslashreplace"))
+            return Saved(self._own, backup)
 
     def outcome(self) -> str:
         """Return in one sentence whether it was saved, and where the old file is."""
         with self._lock:  # a save under way is waited for
-            if self._written is None:
+            if not self._has_saved:
                 return f"nothing was saved; {self.path} is as it was"
             kept = ", ".join(str(path) for path in self.backups)
             return f"saved as {self.path}" + (f"; the old one is {kept}" if kept else "")
@@ -115,15 +118,13 @@ class Session:
             return None
         if not os.access(self.path, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is read-only", str(self.path))
-        mode = stat.S_IMODE(self.path.stat().st_mode)
-        backup = keep_old(self.path) if present != self._written else None
+        backup = keep_old(self.path) if present != self._own else None
         try:
             write_atomically(self.path, text)
         except BaseException:
-            if backup is not None:
-                backup.unlink()  # the file itself is still there
+            if backup is not None and self.path.exists():  # else it is all that is left
+                backup.unlink()
             raise
-        os.chmod(self.path, mode)
         if backup is not None:
             self.backups.append(backup)
         return backup

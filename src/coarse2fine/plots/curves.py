@@ -86,11 +86,12 @@ def _mean(curves: Sequence[CurveLike]) -> Array:
 
 
 def _line(accuracy: Sequence[float] | Array, name: str, look: Look) -> Any:
+    is_point = np.count_nonzero(~np.isnan(accuracy)) == 1  # of which no line can be drawn
     return graph_objects().Scatter(
         x=list(range(1, len(accuracy) + 1)),
         y=list(accuracy),
         name=name,
-        mode="lines" if len(accuracy) > 1 else "markers",
+        mode="markers" if is_point else "lines",
         line={"width": 3, "color": look.colour, "dash": look.dash},
         hovertemplate="%{y:.2f} %",
     )

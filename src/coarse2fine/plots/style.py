@@ -40,9 +40,9 @@ def graph_objects() -> Any:
 def shown(name: str, most: int = MOST_LETTERS) -> str:
     r"""Return a name as plotly shows it letter by letter, cut where it is too long.
 
-    Plotly reads a little HTML in every text, so that ``<``, ``>`` and ``&`` are escaped;
-    control characters, among them those that turn the direction of writing, are spelt out,
-    and blanks are put in quotation marks.
+    Plotly reads a little HTML in every text, and in notebooks formulas too, so that ``<``,
+    ``>``, ``&`` and ``$`` are escaped; control characters, among them those that turn the
+    direction of writing, are spelt out, and blanks are put in quotation marks.
 
     Args:
         name: Whatever somebody has called a class.
@@ -60,7 +60,7 @@ def shown(name: str, most: int = MOST_LETTERS) -> str:
     )
     text = "".join(printable)
     text = text if len(text) <= most else f"{text[: most - 1]}…"
-    return escape(text, quote=False) if text.strip() else f"“{text}”"
+    return escape(text, quote=False).replace("$", "&#36;") if text.strip() else f"“{text}”"
 
 
 class Look(NamedTuple):

@@ -29,7 +29,7 @@ def write_report(
             these.
         path: The HTML file; an existing one is replaced whole or not at all.
         method: Whose hierarchy, classes and mistakes are shown in detail, beside the baseline's.
-            Defaults to None: the first with a hierarchy.
+            Defaults to None: the first with a hierarchy, ``"continuous"`` preferred.
         seed: Whose hierarchy orders the classes. Defaults to None: the first.
         examples: How many images of each class are shown, where the data are images that can be
             read again. Defaults to 4.
@@ -47,6 +47,8 @@ def write_report(
     from .content import report_content
     from .page import render
 
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file, such as report.html in it.")
     is_many = isinstance(runs, Sequence) and not isinstance(runs, str)
     sources: Any = runs if is_many else [runs]
     content = report_content(sources, method=method, seed=seed, examples=examples, folder=folder)

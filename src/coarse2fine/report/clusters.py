@@ -223,8 +223,10 @@ def _top(change: Change, score: IntArray) -> list[list[Any]]:
 
 def confusion_values(
     layout: Layout, before: Confusions | None, after: Confusions
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the cells of the confusion matrix: of the classes, or of clusters if too many.
+
+    None where the clusters of every level are too many, too.
 
     Args:
         layout: The order of the classes.
@@ -233,6 +235,8 @@ def confusion_values(
     """
     level = _matrix_level(layout)
     owner = np.arange(len(layout.order)) if level is None else layout.owners[level]
+    if len(owner) and owner[-1] >= MOST_CLUSTERS:
+        return None
     return {
         "level": level,
         "before": None if before is None else _cells(owner, before),

@@ -206,7 +206,7 @@ def _repeat(entries: Sequence[Entry]) -> Content:
     differing = [n for n in names if n != "seeds" and len(_values(runs, _setting(n))) > 1]
     shared = {n: _setting(n)(runs[0]) for n in names if n != "seeds" and n not in differing}
     return {
-        "commands": _values(runs, _command),
+        "commands": [command for command in _values(runs, _command) if command],
         "config": {name: value for name, value in shared.items() if value is not None},
         "differences": [
             {"label": entry.label, "settings": _own_settings(entry, differing)}
@@ -214,7 +214,7 @@ def _repeat(entries: Sequence[Entry]) -> Content:
             if differing
         ],
         "seeds": sorted({run.seed for run in runs}),
-        "versions": _values(runs, lambda run: run.content.get("versions")),
+        "versions": [found for found in _values(runs, _versions) if found],
         "runs": [_run_row(entry, run) for entry in entries for run in entry.runs],
     }
 
@@ -222,6 +222,10 @@ def _repeat(entries: Sequence[Entry]) -> Content:
 def _command(run: FinishedRun) -> str:
     """Return what began a run, ``c2f`` without the folder it was installed in."""
     return re.sub(r"^('[^']*/c2f'|\S*/c2f)(?=\s|$)", "c2f", str(run.content.get("command", "")))
+
+
+def _versions(run: FinishedRun) -> Any:
+    return run.content.get("versions")
 
 
 def _setting(name: str) -> Callable[[FinishedRun], Any]:

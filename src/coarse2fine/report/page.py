@@ -49,7 +49,7 @@ def render(content: Content) -> str:
     """
     safe = require("markupsafe", "report").Markup
     script = _script()
-    is_by_class = content["confusion"]["level"] is None
+    is_by_class = content["confusion"] is None or content["confusion"]["level"] is None
     page: str = _template().render(
         content=content,
         version=__version__,

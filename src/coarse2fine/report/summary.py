@@ -112,8 +112,7 @@ def _without_baseline(entry: Entry) -> str:
 
 
 def _told(label: str, gain: Paired, change: str) -> str:
-    amount = f"{abs(gain.mean):.2f} points {'more' if gain.mean >= 0 else 'less'} accurate"
-    than = f"{amount} than the baseline ({change})"
+    than = f"{_amount(gain.mean)} the baseline ({change})"
     sure = f"95 % interval {gain.low:+.2f} to {gain.high:+.2f}"
     verdict = verdict_of(gain)
     if verdict == "one seed":
@@ -127,6 +126,12 @@ def _told(label: str, gain: Paired, change: str) -> str:
             f"but the {sure} includes 0."
         )
     return f"{label} {verdict}: over {gain.runs} seeds it is on average {than}, {sure}."
+
+
+def _amount(points: float) -> str:
+    if not round(points, 2):
+        return "as accurate as"
+    return f"{abs(points):.2f} points {'more' if points > 0 else 'less'} accurate than"
 
 
 def _cost(entry: Entry) -> str:
@@ -179,11 +184,34 @@ def _is_deployed_alike(entry: Entry) -> bool:
 def remarks_of(entries: Sequence[Entry]) -> list[str]:
     """Return what to bear in mind about the runs."""
     return [
+        *_unpaired(entries),
+        *_ties(entries),
         *_not_levelled_off(entries),
         *(remark for remark in map(_settings, entries) if remark),
         *_times(entries),
         *_searches(entries),
     ]
+
+
+def _unpaired(entries: Sequence[Entry]) -> list[str]:
+    """Return a remark where there are baselines, but not one for every run."""
+    found = [
+        f"{entry.label}, seed {run.seed}"
+        for entry in entries
+        for run in entry.runs
+        if entry.method != BASELINE and run.baseline is None
+    ]
+    if not found or all(entry.method != BASELINE for entry in entries):
+        return []
+    listed = "; ".join(found)
+    return [f"Without a baseline of the same seed to compare with, and so without gain: {listed}."]
+
+
+def _ties(entries: Sequence[Entry]) -> list[str]:
+    is_equal = any(
+        plain.accuracy == run.accuracy for entry in entries for plain, run in pairs(entry)
+    )
+    return ["A seed that is as accurate as its baseline counts as half gained."] if is_equal else []
 
 
 def _not_levelled_off(entries: Sequence[Entry]) -> list[str]:
@@ -221,11 +249,8 @@ def _settings(entry: Entry) -> str:
 
 def _times(entries: Sequence[Entry]) -> list[str]:
     """Return a remark where epochs took so differently long that the machine may be why."""
-    ratios = {
-        entry.label: (time_ratio(entry) or 0) / _epoch_ratio(entry)
-        for entry in entries
-        if pairs(entry)
-    }
+    known = [(entry, time_ratio(entry)) for entry in entries]
+    ratios = {entry.label: ratio / _epoch_ratio(entry) for entry, ratio in known if ratio}
     found = {label: each for label, each in ratios.items() if not 1 / ALIKE <= each <= ALIKE}
     if not found:
         return []

@@ -81,7 +81,9 @@ def _guide(result: Result, method: str | None) -> RunResult:
     """Return the run whose hierarchy orders the classes: the method's own, if it has one."""
     found = [run for run in result.runs if run.num_clusters]
     if not found:
-        raise ValueError("no run has a hierarchy, which this figure is drawn by.")
+        raise ValueError(
+            "no run has a hierarchy, which this figure is drawn by; choose the kind 'curves'."
+        )
     return min(found, key=lambda run: run.method != method)
 
 

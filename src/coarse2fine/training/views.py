@@ -10,8 +10,9 @@ import numpy as np
 
 from .._arrays import Array, IntArray
 from .._levels import check_labels
+from ..errors import RunError
 from .result import RunResult
-from .run import Run
+from .run import METRICS, Metrics, Run
 
 TEST, VALIDATION = "test_accuracy", "accuracy"
 
@@ -40,11 +41,20 @@ def learning_curve(run: RunResult) -> Curve:
     """Return how a run went on: by the test samples where it noted them after every epoch.
 
     Where it did not, the validation samples tell; where it had none, all are nan.
+
+    Raises:
+        RunError: Where its metrics are damaged.
     """
-    lines = Run(run.path, is_writer=False).metrics()
+    try:
+        return _curve(run, Run(run.path, is_writer=False).metrics())
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RunError(f"{run.path / METRICS} is damaged: {error!r}.") from None
+
+
+def _curve(run: RunResult, lines: list[Metrics]) -> Curve:
     is_test = any(TEST in line for line in lines)
     found = [line.get(TEST if is_test else VALIDATION) for line in lines]
-    accuracy = [float("nan") if value is None else 100 * value for value in found]
+    accuracy = [float("nan") if value is None else 100 * float(value) for value in found]
     return Curve(run.method, run.seed, accuracy, [line["level"] for line in lines], is_test)
 
 

@@ -2,7 +2,7 @@
 // says what was done, in one short sentence.
 
 import * as trees from "./tree.js";
-import { classesIn, counted } from "./words.js";
+import { classesIn, counted, inQuotes } from "./words.js";
 
 const NOTHING = "Select classes or clusters first.";
 
@@ -116,7 +116,7 @@ export class Commands {
     this.view.edit(node.id, node.name, (name) => {
       if (name === null || name === node.name) return;
       const tree = trees.renamed(this.state.tree, node.id, name);
-      const now = name ? `to “${name}”` : "to nothing";
+      const now = name ? `to ${inQuotes(name)}` : "to nothing";
       this.done(tree, `Renamed ${this.words.quoted(node)} ${now}`);
     });
   }

@@ -63,6 +63,8 @@ export class Mouse {
   pull(event) {
     const { drag } = this;
     if (!drag) return;
+    // The button was let go elsewhere, or a key has ended the move.
+    if (!event.buttons || (drag.isOn && !this.state.moving)) return this.end();
     if (!drag.isOn && Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > DRAG_PIXELS) {
       this.begin(event);
     }
@@ -80,7 +82,7 @@ export class Mouse {
     state.moving = state.picked();
     this.label.hidden = false;
     const scroll = () => {
-      if (this.drag !== drag) return;
+      if (this.drag !== drag || !this.state.moving) return;
       this.scroll();
       requestAnimationFrame(scroll);
     };
@@ -124,7 +126,7 @@ export class Mouse {
       this.drag = null;
       return;
     }
-    const { isGood } = this.drag;
+    const isGood = this.drag.isGood && this.state.moving;
     this.wasDrag = true;
     this.finish();
     if (isGood) this.commands.drop();

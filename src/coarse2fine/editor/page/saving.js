@@ -45,14 +45,17 @@ export class Saving {
     this.state.changed();
     this.alarm("");
     this.say(backup ? `Saved. The old file is kept as ${backup}.` : "Saved.");
-    return true;
+    return this.state.isSaved; // not what was changed while it was saved
   }
 
   /** Let a person decide between their changes and those of somebody else. */
   async settle({ error, digest }) {
     const others = { overwrite: "Overwrite it, keeping a copy", reload: "Show what it holds now" };
     const answers = digest === null ? { overwrite: "Save it anew" } : others;
-    const wish = await choose(`${error} Nothing has been saved yet.`, { ...answers, cancel: "Cancel" });
+    const wish = await choose(`${error} Nothing has been saved yet.`, {
+      ...answers,
+      cancel: "Cancel",
+    });
     if (wish === "overwrite") return this.save(digest);
     if (wish === "reload") await this.reload();
     return false;

@@ -57,7 +57,7 @@ export class State {
   /** Open the coarse levels, as long as that shows few rows. */
   openSome() {
     let nodes = [this.tree.root];
-    for (let shown = 1; nodes.length; ) {
+    for (let shown = 1; nodes.length;) {
       const below = nodes.flatMap((node) => node.children ?? []);
       shown += below.length;
       if (nodes[0] !== this.tree.root && shown > OPEN_AT_FIRST) return;
@@ -108,7 +108,9 @@ export class State {
 
   selectRange(id) {
     const [from, to] = [this.row(this.anchor), this.row(id)].sort((one, other) => one - other);
-    const ids = this.rows().slice(Math.max(from, 0), to + 1).map((row) => row.node.id);
+    const ids = this.rows()
+      .slice(Math.max(from, 0), to + 1)
+      .map((row) => row.node.id);
     this.selected = new Set(ids.filter((other) => other !== this.tree.root.id));
     this.changed();
   }
@@ -145,7 +147,7 @@ export class State {
     this.selected = new Set(selected.filter((id) => all.has(id) && id !== tree.root.id));
     this.active = this.anchor = all.has(active) ? active : tree.root.id;
     this.moving = this.over = null;
-    this.reveal(this.active);
+    for (const id of [this.active, ...this.selected]) this.reveal(id);
   }
 
   /** Go a step back, and return what it was, or null. */

@@ -15,6 +15,9 @@ export function counted(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** A name within a sentence, whose direction of writing turns nothing around it. */
+export const inQuotes = (name) => `“\u2068${name}\u2069”`;
+
 export const classesIn = (node) => counted(node.size, "class", "classes");
 
 /** The names for nodes, where `classNames` are those of the file or null. */
@@ -44,7 +47,7 @@ export class Words {
 
   /** A node within a sentence. */
   quoted(node) {
-    return `“${short(this.label(node))}”`;
+    return inQuotes(short(this.label(node)));
   }
 
   /** Several nodes within a sentence. */

@@ -17,6 +17,7 @@ from .letters import cut, fitted, inches, lettering
 from .style import MARGINS, add_title, labels_and_colours, new_figure, new_panels, points, room_of
 
 MOST_NAMED = 30
+MOST_CLASSES = 2000  # of more, a class is no point of a page, and the counts take gigabytes
 NAMES = 7  # points
 LONGEST_NAME = 1.3  # inches
 LINE = 0.1  # inches of a name
@@ -39,6 +40,11 @@ def needed(runs: Sequence[RunResult]) -> dict[str, Any]:
     first = min(curricula, key=lambda run: run.method != "continuous")
     hierarchy = first.hierarchy()
     levels, count = hierarchy.levels[:-1], hierarchy.num_classes
+    if count > MOST_CLASSES:
+        raise ValueError(
+            f"a confusion matrix of {count} classes cannot be looked at, {MOST_CLASSES} can: draw "
+            f"levels or classes instead."
+        )
     order = nested_order(levels, count)
     shared = {run.seed for run in curricula if run.method == first.method}
     found = {

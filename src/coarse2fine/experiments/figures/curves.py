@@ -103,7 +103,9 @@ def _draw_method(axes: Any, curves: list[dict[str, Any]], style: dict[str, str])
 
 
 def _draw_line(axes: Any, accuracies: Any, **style: Any) -> None:
-    axes.plot(range(1, len(accuracies) + 1), accuracies, **style)
+    is_point = np.count_nonzero(~np.isnan(accuracies)) == 1  # of which no line can be drawn
+    marker = "o" if is_point else None
+    axes.plot(range(1, len(accuracies) + 1), accuracies, marker=marker, **style)
 
 
 def _mark_levels(axes: Any, curves: list[dict[str, Any]]) -> None:

@@ -22,6 +22,7 @@ from .style import labels_and_colours, new_figure, new_panels
 LINE, PADDING, GAP, HEADER, MARGIN = 0.155, 0.06, 0.04, 0.5, 0.15
 BASE = 0.72  # how far down in a line its letters stand
 WIDTH, LEAST_NAMES, MOST_LABEL = 9.5, 5.0, 1.6
+MOST_CLASSES = 5000
 LEAST_ROOM = 1.0  # for names, where the width is given
 
 
@@ -170,10 +171,20 @@ def _trees(row: dict[str, Any], room: float | None) -> Iterator[_Tree]:
         what = f"{labels[name][0]}, seed {found['seed']}" if "seed" in found else ""
         title = [part for part in (row["label"], what) if part]
         count = found["num_classes"]
+        _check_size(count)
         names = found["class_names"] or list(map(str, range(count)))
         order = nested_order(found["levels"], count)
         ordered = [names[index] for index in order]
         yield _Tree(title, list(_columns(found, order)), ordered, room)
+
+
+def _check_size(count: int) -> None:
+    """Refuse a hierarchy whose figure would be longer than any page."""
+    if count > MOST_CLASSES:
+        raise ValueError(
+            f"a hierarchy of {count} classes is too long for a figure, which shows {MOST_CLASSES} at "
+            f"most: look at it by c2f report, or at its text by c2f hierarchy."
+        )
 
 
 def _columns(found: dict[str, Any], order: Any) -> Iterator[_Column]:

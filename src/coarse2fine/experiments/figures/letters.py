@@ -48,7 +48,7 @@ def cut(text: str, width: float, size: float = LETTERS) -> str:
     if inches(text, size) <= width:
         return text
     fitting = bisect_right(range(len(text)), width, key=lambda end: inches(f"{text[:end]}…", size))
-    return f"{text[: fitting - 1].rstrip()}…"
+    return f"{text[: max(0, fitting - 1)].rstrip()}…"
 
 
 def wrapped(names: Iterable[str], width: float) -> list[str]:

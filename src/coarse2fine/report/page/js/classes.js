@@ -1,4 +1,5 @@
-// The table of classes: sorted by any column, filtered by name.
+// The table of classes: sorted by any column, filtered by name, each to be chosen where there is
+// a hierarchy to show it in.
 
 const FIRST_ROWS = 50;
 
@@ -81,13 +82,10 @@ class ClassTable {
   }
 
   line({ name, place, samples, before, after }) {
-    const button = element(
-      "button",
-      { type: "button", class: "plain", onclick: () => this.choose(place) },
-      named(name),
-    );
+    const onclick = () => this.choose(place);
+    const button = { type: "button", class: "plain", onclick };
     const cells = {
-      name: button,
+      name: this.choose ? element("button", button, named(name)) : named(name),
       samples: String(samples),
       before: rate(before),
       after: rate(after),

@@ -2,6 +2,8 @@
 // part of it is seen, and the colours of the page; on any change of these it is drawn anew.
 
 const MOST_TICKS = 40;
+const TICK = 18; // pixels that a name on an axis takes
+const [LONG, SHORT, NARROW] = [18, 8, 480]; // letters of a name, and of one where there is no room
 const MOST_CELLS = 600; // a side; more would be smaller than a pixel
 const LEAST_OUTLINE = 6; // pixels
 // One hue from the background up, and two hues that colour-blind people tell apart.
@@ -15,6 +17,7 @@ class Confusion {
     const { level } = content.confusion;
     this.names = level === null ? content.classes.names : clusterNames(content, level);
     this.size = this.names.length;
+    this.samples = content.confusion.samples;
     this.matrices = new Matrices(content.confusion, this.size);
     this.which = content.confusion.before ? "difference" : "after";
     this.outlines = outlines(content.levels.slice(0, level ?? undefined), content.levels[level]);
@@ -175,9 +178,13 @@ class Confusion {
   // Names on an axis, as soon as few enough are seen.
   ticks([low, high]) {
     const [first, last] = [Math.max(0, Math.ceil(low)), Math.min(this.size - 1, Math.floor(high))];
-    if (last - first >= MOST_TICKS) return { showticklabels: false };
+    const { clientWidth } = this.place;
+    const letters = clientWidth < NARROW ? SHORT : LONG;
+    const room = clientWidth - letters * 8; // the names beside the matrix take the rest
+    const most = Math.min(MOST_TICKS, Math.floor(room / TICK));
+    if (last - first >= most) return { showticklabels: false };
     const tickvals = Array.from({ length: last - first + 1 }, (_, step) => first + step);
-    const ticktext = tickvals.map((place) => tickText(this.names[place]));
+    const ticktext = tickvals.map((place) => tickText(this.names[place], letters));
     return { tickmode: "array", ticks: "outside", tickvals, ticktext };
   }
 
@@ -197,6 +204,7 @@ class Confusion {
   }
 
   sentence(truth, found) {
+    if (!this.samples[truth]) return `${isolated(this.names[truth])} has no test samples`;
     const how =
       truth === found ? "rightly predicted" : `predicted as ${isolated(this.names[found])}`;
     const shares = ["before", "after"].filter((which) => this.matrices.kinds.has(which));
@@ -232,8 +240,8 @@ function clusterNames(content, level) {
 }
 
 // Plotly reads some HTML in labels; and a label must leave room for the matrix.
-function tickText(name) {
+function tickText(name, most) {
   const letters = [...name];
-  const short = letters.length > 18 ? `${letters.slice(0, 17).join("")}…` : name;
+  const short = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
   return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -13,12 +13,19 @@ class Details {
     this.place.replaceChildren(...parts.filter((part) => part !== null));
   }
 
+  // What is counted together, where there are several seeds.
+  tested(count) {
+    const { length } = this.content.shown.seeds;
+    const seeds = length > 1 ? ` over ${length} seeds` : "";
+    return counted(count, "test sample", "test samples") + seeds;
+  }
+
   ofClass({ start }) {
     const { names, samples, before, after } = this.content.classes;
     const measured = ["right class", before?.[start] ?? null, after[start]];
     return [
       element("h3", {}, named(names[start])),
-      element("p", { class: "lead" }, counted(samples[start], "test sample", "test samples")),
+      element("p", { class: "lead" }, this.tested(samples[start])),
       this.accuracies([measured]),
       this.images([start]),
       this.pairs(mistakesOf(this.content, start), "Most often taken for"),
@@ -40,11 +47,7 @@ class Details {
     const places = Array.from({ length: end - start }, (_, step) => start + step);
     return [
       element("h3", {}, named(hierarchy.label(node))),
-      element(
-        "p",
-        { class: "lead" },
-        `${where}${size}, ${counted(samples, "test sample", "test samples")}`,
-      ),
+      element("p", { class: "lead" }, `${where}${size}, ${this.tested(samples)}`),
       values &&
         this.accuracies([
           ["within the cluster", values.before?.[number] ?? null, values.after[number]],
@@ -113,7 +116,11 @@ class Details {
     const made = element("div", { class: "chips" }, ...buttons);
     const left = places.length - most;
     if (left > 0) {
-      const more = () => made.replaceWith(this.chips(places, most * 10));
+      const more = () => {
+        const longer = this.chips(places, most * 10);
+        made.replaceWith(longer);
+        longer.children[most].focus();
+      };
       made.append(
         element(
           "button",
@@ -126,6 +133,7 @@ class Details {
   }
 
   pairs(pairs, heading) {
+    if (pairs === null) return null;
     if (!pairs.length) return element("p", {}, "No mistakes.");
     const { names } = this.content.classes;
     const hasBefore = this.content.shown.baseline !== null;
@@ -146,10 +154,11 @@ class Details {
   }
 }
 
-// The most frequent mistakes of a class, as pairs; none where only clusters were counted.
+// The most frequent mistakes of a class, as pairs; null where they are not known: where it has
+// no samples, or only clusters were counted.
 function mistakesOf(content, truth, most = 8) {
   const { confusion } = content;
-  if (confusion.level !== null) return [];
+  if (confusion?.level !== null || !confusion.samples[truth]) return null;
   const found = new Map();
   for (const [place, cells] of [
     [2, confusion.before],

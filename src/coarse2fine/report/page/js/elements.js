@@ -12,8 +12,9 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// A name may be written from right to left, and must not turn round what is beside it.
-const named = (text) => element("bdi", {}, text);
+// A name may be written from right to left, and must not turn round what is beside it; and a
+// blank one must be seen.
+const named = (text) => element("bdi", {}, text.trim() ? text : `“${text}”`);
 
 // The same within a text: Unicode's marks around what has its own direction.
 const isolated = (text) => `\u2068${text}\u2069`;

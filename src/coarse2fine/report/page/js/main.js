@@ -11,7 +11,7 @@ async function begin() {
     document.documentElement.style.setProperty("--sheet", `url("${content.examples.sheet}")`);
   }
   const explorer = content.levels.length ? new Explorer(content) : null;
-  new ClassTable(content, (place) => explorer?.chooseClass(place));
+  new ClassTable(content, explorer && ((place) => explorer.chooseClass(place)));
   setUpTheme(() => redraws.forEach((redraw) => redraw()));
   await idle();
   await loadPlotly();
@@ -29,6 +29,7 @@ async function drawOthers(content) {
     if (figure) await draw(id, figure);
     else byId(id).closest("figure").remove();
   }
+  if (!content.confusion) return;
   await idle();
   const confusion = new Confusion(content);
   await confusion.draw();

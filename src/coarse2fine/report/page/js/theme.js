@@ -36,5 +36,22 @@ function setUpTheme(redraw) {
     changed();
   });
   systemIsDark.addEventListener("change", changed);
+  printInLight(redraw);
   show();
+}
+
+// Figures have the colours they were drawn with, which dark ones would have on white paper.
+function printInLight(redraw) {
+  const { dataset } = document.documentElement;
+  let chosen;
+  addEventListener("beforeprint", () => {
+    chosen = dataset.theme;
+    dataset.theme = "light";
+    redraw();
+  });
+  addEventListener("afterprint", () => {
+    if (chosen) dataset.theme = chosen;
+    else delete dataset.theme;
+    redraw();
+  });
 }
