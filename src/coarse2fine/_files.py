@@ -17,7 +17,12 @@ def write_atomically(path: Path, text: str) -> None:
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp")
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp"
+        )
+    except OSError as error:  # which names the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         # What UTF-8 cannot hold, as in names of files that are not UTF-8, becomes JSON's escapes.
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

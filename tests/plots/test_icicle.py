@@ -125,3 +125,9 @@ def test_names_are_shown_and_not_obeyed(name):
         assert text.strip()
         assert "&lt" not in text.replace("&lt;", "").replace("&amp;lt;", "")
     assert texts["0:0"].count("<") == 5  # <b>, </b>, and three times <br>
+
+
+def test_more_clusters_than_can_be_looked_at_are_refused():
+    many = Hierarchy.from_levels([np.arange(10_002) // 2])
+    with pytest.raises(ValueError, match="5001 clusters at the coarsest level cannot be looked at"):
+        many.plot()

@@ -55,7 +55,12 @@ def icicle(
         {'all': 'all classes', '0:0': 'cat, dog', '0:1': 'car', '1:0': 'cat', '1:1': 'dog'}
     """
     counts = [int(level.max()) + 1 for level in levels]
-    kept = max(1, sum(count <= MOST_SECTORS for count in counts))
+    if counts[0] > MOST_SECTORS:
+        raise ValueError(
+            f"{counts[0]} clusters at the coarsest level cannot be looked at, {MOST_SECTORS} can: "
+            f"print the hierarchy instead."
+        )
+    kept = sum(count <= MOST_SECTORS for count in counts)
     sectors = list(_Tree(levels, kept, class_names, cluster_names, values, value_name).sectors())
     trace = graph_objects().Icicle(
         ids=[ROOT, *(sector.id for sector in sectors)],

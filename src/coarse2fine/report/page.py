@@ -130,13 +130,20 @@ def _figures(content: Content) -> Any:
     has_gains = classes["before"] is not None
     gains = _gains(classes["before"], classes["after"]) if has_gains else None
     yield "gains", plots.class_gains(classes["names"], gains) if has_gains else None
-    yield "icicle", _icicle(content) if content["levels"] else None
+    yield "icicle", _icicle(content) if _has_icicle(content["levels"]) else None
 
 
 def _curve(label: str, accuracy: list[float | None], **others: Any) -> Curve:
     """Return a curve as figures take it, called by its label."""
     known = [math.nan if value is None else value for value in accuracy]
     return Curve(method=label, accuracy=known, **others)
+
+
+def _has_icicle(levels: list[Content]) -> bool:
+    """Whether there is a level that can be looked at whole."""
+    from ..plots.icicle import MOST_SECTORS
+
+    return bool(levels) and len(levels[0]["edges"]) - 1 <= MOST_SECTORS
 
 
 def _icicle(content: Content) -> Any:

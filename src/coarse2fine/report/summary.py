@@ -122,8 +122,8 @@ def _told(label: str, gain: Paired, change: str) -> str:
         )
     if verdict == "unclear":
         return (
-            f"Whether {label} helped is unclear: over {gain.runs} seeds it is on average {than}, "
-            f"but the {sure} includes 0."
+            f"Over {gain.runs} seeds {label} is on average {than}. Whether it helps is unclear: "
+            f"the {sure} includes 0, and more seeds would narrow it."
         )
     return f"{label} {verdict}: over {gain.runs} seeds it is on average {than}, {sure}."
 

@@ -33,7 +33,16 @@ function start(file) {
   const commands = new Commands(state, view, words, say);
   const saving = new Saving(file, state, words, say, alarm);
   const search = new Search(part("search"), part("found"), state, view, words);
-  const ids = ["unsaved", "save", "save-and-close", "cancel", "status", "problems", "tidy", "levels"];
+  const ids = [
+    "unsaved",
+    "save",
+    "save-and-close",
+    "cancel",
+    "status",
+    "problems",
+    "tidy",
+    "levels",
+  ];
   const parts = Object.fromEntries(ids.map((id) => [id, part(id)]));
   new TreeKeys(state, view, commands, words);
   new Mouse(state, view, commands, words, part("dragged"), part("several"));

@@ -14,7 +14,10 @@ export function treeOf(content) {
     const below = nodes;
     const firsts = first;
     nodes = groups.map((group, number) =>
-      cluster(names?.[level][number] ?? "", group.map((at) => below[at])),
+      cluster(
+        names?.[level][number] ?? "",
+        group.map((at) => below[at]),
+      ),
     );
     first = groups.map((group) => firsts[group[0]]);
   }

@@ -142,7 +142,10 @@ export function merged(tree, ids) {
   const [first, ...others] = nodes;
   const name = nodes.map((node) => node.name).find(Boolean) ?? "";
   const whole = nodes.map((node) => node.children).reduce(joined);
-  const rest = without(tree, others.map((node) => node.id));
+  const rest = without(
+    tree,
+    others.map((node) => node.id),
+  );
   const swap = (child) => (child.id === first.id ? cluster(name, whole, first.id) : child);
   const { parent } = placesOf(tree).get(first.id);
   return edited(rest, new Map([[parent.id, (children) => children.map(swap)]]));

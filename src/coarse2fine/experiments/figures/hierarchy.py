@@ -182,8 +182,8 @@ def _check_size(count: int) -> None:
     """Refuse a hierarchy whose figure would be longer than any page."""
     if count > MOST_CLASSES:
         raise ValueError(
-            f"a hierarchy of {count} classes is too long for a figure, which shows {MOST_CLASSES} at "
-            f"most: look at it by c2f report, or at its text by c2f hierarchy."
+            f"a hierarchy of {count} classes is too long for a figure, which has at most "
+            f"{MOST_CLASSES}: look at it by c2f report, or at its text by c2f hierarchy."
         )
 
 

@@ -12,6 +12,7 @@ class Explorer {
 
   async draw(figure) {
     const place = byId("icicle");
+    if (!figure) return place.closest("figure").remove();
     await draw("icicle", figure);
     this.drawn = new Set(figure.data[0].ids);
     // A click on what is shown already zooms out of it.

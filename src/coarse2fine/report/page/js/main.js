@@ -36,4 +36,8 @@ async function drawOthers(content) {
   addConfusionControls(confusion, content.shown);
 }
 
-begin();
+begin().catch((error) => {
+  byId("failure").querySelector("span").textContent = `${error.message}.`;
+  byId("failure").hidden = false;
+  throw error;
+});
