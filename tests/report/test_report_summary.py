@@ -62,6 +62,10 @@ def test_what_is_equal_wins_half_and_is_remarked(compare):
     ]
 
 
+UNCLEAR = (
+    "Whether it helps is unclear: the 95 % interval -10.71 to +14.71 includes 0, and more seeds "
+    "would narrow it."
+)
 COST = (
     "It took 1.25 times the baseline's training time (1.00 times its epochs), and the baseline is "
     "trained first for the hierarchy; once trained, its model costs nothing more to use."
@@ -90,7 +94,7 @@ COST = (
             [41, 43],
             "unclear",
             "Over 2 seeds continuous is on average 2.00 points more",
-            "unclear: the 95 % interval -10.71 to +14.71 includes 0, and more seeds would",
+            "(40.00 → 42.00 %). " + UNCLEAR,
         ),
         (
             [40],

@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import Array
 from .style import BETTER, INK, WORSE, graph_objects, new_figure, shown
 
-MOST_NAMED, MOST_BARS = 40, 1000
+MOST_NAMED, MOST_BARS = 40, 300
 TITLE = {"text": "gain in accuracy, points"}
 
 
@@ -18,7 +18,7 @@ def class_gains(names: Sequence[str] | None, gains: Any) -> Any:
     """Return a bar for each class, the largest gain first.
 
     Up to 40 classes have their names beside the bars, more have them in the hover labels;
-    more than 1,000 are drawn as one area.
+    more than 300 are drawn as one area.
 
     Args:
         names: Of the classes; None for numbers.

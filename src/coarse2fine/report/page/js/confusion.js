@@ -98,7 +98,7 @@ class Confusion {
 
   heatmap() {
     const isDifference = this.which === "difference";
-    const top = this.matrices.tops.get(this.which);
+    const top = this.matrices.of(this.which).top;
     const [low, middle, high] =
       SCALES[isDark() ? "dark" : "light"][isDifference ? "points" : "share"];
     const title = { text: isDifference ? "points" : "percent", side: "right" };
@@ -207,7 +207,7 @@ class Confusion {
     if (!this.samples[truth]) return `${isolated(this.names[truth])} has no test samples`;
     const how =
       truth === found ? "rightly predicted" : `predicted as ${isolated(this.names[found])}`;
-    const shares = ["before", "after"].filter((which) => this.matrices.kinds.has(which));
+    const shares = ["before", "after"].filter((which) => this.matrices.kinds.includes(which));
     const told = shares.map(
       (which) => `${this.matrices.at(which, truth, found).toFixed(1)} % ${which}`,
     );

@@ -13,7 +13,7 @@ function addConfusionControls(confusion, { label, baseline }) {
     after: `After: ${label}`,
     difference: "Difference",
   };
-  const kinds = [...confusion.matrices.kinds.keys()];
+  const { kinds } = confusion.matrices;
   if (kinds.length > 1) byId("confusion-which").append(...kinds.map(choice));
   byId("confusion-zoom").append(
     button("Zoom in", () => confusion.zoom(0.5)),

@@ -13,11 +13,12 @@ async function begin() {
   const explorer = content.levels.length ? new Explorer(content) : null;
   new ClassTable(content, explorer && ((place) => explorer.chooseClass(place)));
   setUpTheme(() => redraws.forEach((redraw) => redraw()));
+  performance.mark("readable");
   await idle();
   await loadPlotly();
   await explorer?.draw(content.figures.icicle);
-  document.documentElement.dataset.ready = "yes";
   await drawOthers(content);
+  performance.mark("drawn");
   document.documentElement.dataset.drawn = "yes";
 }
 

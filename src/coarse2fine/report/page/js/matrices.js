@@ -2,36 +2,43 @@
 
 class Matrices {
   constructor({ before, after, samples }, size) {
-    this.size = size;
-    this.kinds = new Map();
-    if (before) this.kinds.set("before", this.rates(before, samples));
-    this.kinds.set("after", this.rates(after, samples));
-    if (before) this.kinds.set("difference", this.difference());
-    this.tops = new Map([...this.kinds].map(([which, matrix]) => [which, largeMistake(matrix)]));
+    Object.assign(this, { before, after, samples, size });
+    this.kinds = before ? ["before", "after", "difference"] : ["after"];
+    this.made = new Map();
   }
 
-  rates([rows, columns, counts], samples) {
-    const matrix = Array.from({ length: this.size }, () => new Float32Array(this.size));
-    for (let at = 0; at < rows.length; at += 1) {
-      matrix[rows[at]][columns[at]] = (100 * counts[at]) / samples[rows[at]];
+  // Made when it is first looked at, with what few of its mistakes are above.
+  of(which) {
+    if (!this.made.has(which)) {
+      const isDifference = which === "difference";
+      const matrix = isDifference ? this.rates(this.after, this.before) : this.rates(this[which]);
+      this.made.set(which, { matrix, top: largeMistake(matrix) });
     }
+    return this.made.get(which);
+  }
+
+  // Counts are subtracted before they become rates, so that equal ones leave nothing.
+  rates(counted, less = null) {
+    const matrix = Array.from({ length: this.size }, () => new Float32Array(this.size));
+    for (const [cells, sign] of [[counted, 1], ...(less ? [[less, -1]] : [])]) {
+      const [rows, columns, counts] = cells;
+      for (let at = 0; at < rows.length; at += 1)
+        matrix[rows[at]][columns[at]] += sign * counts[at];
+    }
+    matrix.forEach((line, row) => {
+      const scale = 100 / Math.max(this.samples[row], 1);
+      for (let column = 0; column < line.length; column += 1) line[column] *= scale;
+    });
     return matrix;
   }
 
-  difference() {
-    const before = this.kinds.get("before");
-    return this.kinds
-      .get("after")
-      .map((line, row) => line.map((value, column) => value - before[row][column]));
-  }
-
   at(which, row, column) {
-    return this.kinds.get(which)[row][column];
+    return this.of(which).matrix[row][column];
   }
 
   // The matrix as plotly takes it, with blocks of `step` by `step` cells drawn as one.
   cells(which, step) {
-    const matrix = this.kinds.get(which);
+    const { matrix } = this.of(which);
     const start = (step - 1) / 2;
     const z = step === 1 ? matrix : thinned(matrix, step);
     return { z, x0: start, dx: step, y0: start, dy: step };
@@ -40,7 +47,7 @@ class Matrices {
   // Row and column of what is seen at a place: of a block, its most extreme cell.
   seen(which, y, x, step) {
     const [top, left] = [y, x].map((at) => Math.round(at - (step - 1) / 2));
-    return extreme(this.kinds.get(which), top, left, step);
+    return extreme(this.of(which).matrix, top, left, step);
   }
 }
 
@@ -68,9 +75,12 @@ function extreme(matrix, top, left, step) {
 // What nearly no mistake is above: a scale on which they can be told apart.
 function largeMistake(matrix, share = 0.998) {
   const values = [];
-  matrix.forEach((line, row) =>
-    line.forEach((value, column) => value && row !== column && values.push(Math.abs(value))),
-  );
+  for (let row = 0; row < matrix.length; row += 1) {
+    const line = matrix[row];
+    for (let column = 0; column < line.length; column += 1) {
+      if (line[column] !== 0 && row !== column) values.push(Math.abs(line[column]));
+    }
+  }
   if (!values.length) return 1;
   const sorted = Float32Array.from(values).sort();
   const all = matrix.length * (matrix.length - 1);
