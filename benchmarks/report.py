@@ -71,6 +71,7 @@ def rows_of(classes: int, folder: Path) -> list[Row]:
                 middle = statistics.median(taken)
                 what = f"until it {what} in Chromium"
                 found.append(Row.at_most(what, middle, MOST_SECONDS, " s", detail))
+            found.append(zoom_row(browser, page))
     return found
 
 
@@ -125,6 +126,25 @@ def chromium() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+def zoom_row(browser: Any, page: Path) -> Row:
+    """How long the confusion matrix takes to be drawn anew, as after a click or a drag."""
+    zoom = """async () => {
+        const place = document.querySelector("#confusion-plot");
+        const start = performance.now();
+        const drawn = new Promise((done) => place.once("plotly_afterplot", done));
+        document.querySelector("#confusion-zoom button").click();
+        await drawn;
+        return (performance.now() - start) / 1000;
+    }"""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("html[data-drawn]")
+        times = [tab.evaluate(zoom) for _ in range(REPEATS)]
+    detail = f"{min(times):.2f} to {max(times):.2f} s"
+    return Row.plain("to zoom into its confusion matrix", statistics.median(times), " s", detail)
 
 
 def opened(browser: Any, page: Path, marks: tuple[str, ...] = MARKS) -> tuple[float, ...]:

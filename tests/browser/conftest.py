@@ -46,18 +46,22 @@ def pytest_collection_modifyitems(items):
 def browser():
     """Chromium, or a skipped test that says what is missing."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
-    missing = "Chromium" if path is None else "Playwright"
-    if path is None or find_spec("playwright") is None:
-        reason = f"{missing} is not installed; `make browser` and `make test-browser` do so"
-        if os.environ.get("COARSE2FINE_BROWSER") == "required":
-            pytest.fail(reason, pytrace=False)
-        pytest.skip(reason)
+    if path is None:
+        _do_without("Chromium is not installed; `make browser` does so")
+    if find_spec("playwright") is None:
+        _do_without("Playwright is not installed; `make test-browser` does so")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield chromium
         chromium.close()
+
+
+def _do_without(reason):
+    if os.environ.get("COARSE2FINE_BROWSER") == "required":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.fixture

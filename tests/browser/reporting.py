@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
+from made_runs import make_run
 
 from coarse2fine import Hierarchy
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-from made_runs import make_run
 
 NAMES = tuple(f"animal {number}" for number in range(12))
 COLOUR_SCHEMES = ("light", "dark")
