@@ -54,6 +54,8 @@ def command(
     from ..report import write_report
 
     path = out or (runs[0] / NAME if len(runs) == 1 else Path(NAME))
+    if examples:  # to read a large set again takes a while
+        say("reading the runs, and images of their data where they have some …")
     content = write_report(runs, path, method=method, seed=seed, examples=examples, folder=folder)
     show(content["sentence"])
     say(f"saved as {path}")
