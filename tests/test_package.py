@@ -121,5 +121,6 @@ def test_the_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
     assert str(tmp_path) in where
     files = run(python, "-m", "pip", "show", "--files", "coarse2fine", cwd=tmp_path)
     assert "coarse2fine/py.typed" in files
-    for page in ("report/page/report.html", "report/page/js/main.js", "editor/page/editor.html"):
+    pages = ("_colours.css", "report/page/report.html", "report/page/js/main.js")
+    for page in (*pages, "editor/page/editor.html"):
         assert f"coarse2fine/{page}" in files

@@ -22,6 +22,7 @@ from .conftest import LEVELS, content
         ("", "text/html; charset=utf-8", b'<script type="module" src="app.js">'),
         ("app.js", "text/javascript; charset=utf-8", b"import"),
         ("editor.css", "text/css; charset=utf-8", b"--accent"),
+        ("colours.css", "text/css; charset=utf-8", b"--accent: light-dark"),
         ("icon.svg", "image/svg+xml", b"<svg"),
     ],
 )

@@ -83,7 +83,8 @@ class EditorServer(ThreadingHTTPServer):
 
 def page_files() -> dict[str, tuple[str, bytes]]:
     """Return the type and content of the page's files by their name; the page itself is ""."""
-    found = {}
+    colours = files(__package__.rpartition(".")[0]).joinpath("_colours.css")
+    found = {"colours.css": (_TYPES[".css"], colours.read_bytes())}
     for file in files(__package__).joinpath("page").iterdir():
         kind = _TYPES.get(os.path.splitext(file.name)[1])  # noqa: PTH122
         if kind is not None:

@@ -22,6 +22,7 @@ from ..errors import require
 from ..training.views import Curve
 
 HERE = Path(__file__).parent / "page"
+COLOURS = Path(__file__).parents[1] / "_colours.css"
 # In the order in which one needs the other.
 SCRIPTS = (
     "unpack",
@@ -56,7 +57,7 @@ def render(content: Content) -> str:
         thing="class" if is_by_class else "cluster",
         things="classes" if is_by_class else "clusters",
         policy=_policy(script, _plotly()),
-        style=safe((HERE / "report.css").read_text(encoding="utf-8")),
+        style=safe(_read(COLOURS) + _read(HERE / "report.css")),
         script=safe(script),
         packed_content=safe(_packed(json.dumps(_drawn(content), separators=(",", ":")))),
         packed_plotly=safe(_packed_plotly()),
@@ -79,8 +80,12 @@ def _template() -> Any:
 
 def _script() -> str:
     """Return the page's own scripts as one, with names that nothing else sees."""
-    parts = [(HERE / "js" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    parts = [_read(HERE / "js" / f"{name}.js") for name in SCRIPTS]
     return "\n".join(['(() => {\n"use strict";', *parts, "})();\n"])
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 @cache
