@@ -33,13 +33,13 @@ def icicle(
     *,
     values: Sequence[Any] | None = None,
     value_name: str = "gain, points",
+    most: int = MOST_SECTORS,
 ) -> Any:
     """Return a hierarchy as nested sectors, as large as they have classes.
 
     A sector has the id ``"LEVEL:CLUSTER"``, such as ``"0:3"``, by the coarsest level at which
     the cluster is there: where it does not split at the next level, it is not repeated. The
-    root is ``"all"``. Levels of more than 5,000 clusters are left out, so that the classes are
-    where there are more than that.
+    root is ``"all"``.
 
     Args:
         levels: Coarsest first, each an array class → cluster; the last is the classes.
@@ -48,6 +48,8 @@ def icicle(
         values: For each level an array of one number a cluster, nan where there is none,
             which the colours show then. Defaults to None: a colour for each coarsest cluster.
         value_name: What the numbers are. Defaults to ``"gain, points"``.
+        most: Levels of more clusters than this are left out, and so are the classes where
+            there are more of them. Defaults to 5,000.
 
     Examples:
         >>> figure = icicle([np.array([0, 0, 1]), np.arange(3)], ["cat", "dog", "car"])
@@ -55,12 +57,12 @@ def icicle(
         {'all': 'all classes', '0:0': 'cat, dog', '0:1': 'car', '1:0': 'cat', '1:1': 'dog'}
     """
     counts = [int(level.max()) + 1 for level in levels]
-    if counts[0] > MOST_SECTORS:
+    if counts[0] > most:
         raise ValueError(
-            f"{counts[0]} clusters at the coarsest level cannot be looked at, {MOST_SECTORS} can: "
-            f"print the hierarchy instead."
+            f"{counts[0]} clusters at the coarsest level cannot be looked at, {most} can: print "
+            f"the hierarchy instead."
         )
-    kept = sum(count <= MOST_SECTORS for count in counts)
+    kept = sum(count <= most for count in counts)
     sectors = list(_Tree(levels, kept, class_names, cluster_names, values, value_name).sectors())
     trace = graph_objects().Icicle(
         ids=[ROOT, *(sector.id for sector in sectors)],

@@ -39,6 +39,7 @@ SCRIPTS = (
     "explorer",
     "main",
 )
+MOST_SECTORS = 500  # of a level of the icicle; a thousand would take half a second to draw
 Content = dict[str, Any]
 
 
@@ -146,8 +147,6 @@ def _curve(label: str, accuracy: list[float | None], **others: Any) -> Curve:
 
 def _has_icicle(levels: list[Content]) -> bool:
     """Whether there is a level that can be looked at whole."""
-    from ..plots.icicle import MOST_SECTORS
-
     return bool(levels) and len(levels[0]["edges"]) - 1 <= MOST_SECTORS
 
 
@@ -170,6 +169,7 @@ def _icicle(content: Content) -> Any:
         names if has_names else None,
         values=values,
         value_name="change, points",
+        most=MOST_SECTORS,
     )
 
 
