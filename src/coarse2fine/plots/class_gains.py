@@ -11,7 +11,7 @@ from .._arrays import Array
 from .style import BETTER, INK, WORSE, graph_objects, new_figure, shown
 
 MOST_NAMED, MOST_BARS = 40, 300
-TITLE = {"text": "gain in accuracy, points"}
+TITLE = {"text": "gain, points"}
 
 
 def class_gains(names: Sequence[str] | None, gains: Any) -> Any:

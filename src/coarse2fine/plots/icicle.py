@@ -21,7 +21,7 @@ NAMED, HOVERED = (
     3,
     10,
 )  # classes that a cluster without a name is called by, and that hovering tells
-PALE = "rgba(128,128,128,0.15)"  # of the root
+PALE = "#dddddd"  # of the root; opaque, as plotly chooses the colour of its letters by it
 QUANTILE = 0.98
 SCALE = [[0.0, WORSE], [0.5, "#eeeeee"], [1.0, BETTER]]
 
