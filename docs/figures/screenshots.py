@@ -23,7 +23,7 @@ from coarse2fine.editor import EditorServer, Session
 FOLDER = Path(__file__).parent
 SIZE = {"width": 1200, "height": 860}
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-COLOURS = 128  # enough for flat colours, and a small file
+COLOURS = 256  # enough for flat colours, and a small file
 
 
 def photograph(page: Any, name: str, **options: Any) -> None:
@@ -45,7 +45,8 @@ def report_pictures(browser: Any, run: Path, folder: Path) -> None:
     page = open_page(browser, (folder / "report.html").as_uri(), "html[data-drawn]")
     photograph(page, "report.png")
     page.locator("#tree .row").first.click()
-    for section in ("hierarchy", "confusion"):
+    for section, height in (("hierarchy", 1300), ("confusion", 860)):
+        page.set_viewport_size({**SIZE, "height": height})
         page.locator(f"#{section}").evaluate("it => it.scrollIntoView()")
         page.wait_for_timeout(1000)  # plotly zooms in little by little
         photograph(page, f"report-{section}.png")
