@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import json
 import math
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -192,9 +193,13 @@ def plus_minus(pair: tuple[float, float | None], sign: str = "") -> str:
     Examples:
         >>> plus_minus((2.281, 0.294), "+"), plus_minus((24.2, None))
         ('+2.28 ± 0.29', '24.20')
+        >>> plus_minus((31.525, None)), plus_minus((31.525000000000002, None))
+        ('31.53', '31.53')
     """
     mean, error = pair
-    return f"{mean:{sign}.2f}" + ("" if error is None else f" ± {error:.2f}")
+    # Halves as at school, so that the same mean is the same text, however it was added up.
+    whole = Decimal(str(round(mean, 6))).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return f"{whole:{sign}}" + ("" if error is None else f" ± {error:.2f}")
 
 
 def duration(seconds: float) -> str:
