@@ -90,10 +90,7 @@ class FinishedRun:
         path = self.result.path / METRICS
         if not path.is_file():
             raise RunError(f"there is no {path}, which belongs to the run.")
-        try:
-            return learning_curve(self.result)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError(f"{path} is damaged: {error!r}.") from None
+        return learning_curve(self.result)
 
 
 def _named(path: Path, error: Exception) -> RunError:
