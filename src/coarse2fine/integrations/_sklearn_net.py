@@ -20,6 +20,7 @@ from skorch.history import History  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
+from .._finite import all_finite, complaint
 from ..curriculum import Curriculum
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
@@ -69,7 +70,7 @@ class Training:
         first = curriculum.finest_epoch if curriculum else 0
         check_room(first, self.settings["max_epochs"])
         score = partial(accuracy, weights=self.weights)
-        net = NeuralNetClassifier(
+        net = CheckedNet(
             copy.deepcopy(self.module),
             criterion=criterion,
             train_split=predefined_split(self.valid),
@@ -103,6 +104,25 @@ class Trained(NamedTuple):
     score: float
 
 
+class CheckedNet(NeuralNetClassifier):  # type: ignore[misc]
+    """skorch's net, which refuses to go on where nothing can be learned any more."""
+
+    def get_loss(
+        self,
+        y_pred: Tensor,
+        y_true: Tensor,
+        X: Any = None,  # noqa: N803, as skorch calls it
+        training: bool = False,
+    ) -> Tensor:
+        """Return the loss of a batch, if that and the outputs are finite."""
+        loss: Tensor = super().get_loss(y_pred, y_true, X, training)
+        if not all_finite(y_pred, loss):
+            where = f"epoch {len(self.history)}, batch {len(self.history[-1]['batches'])}"
+            told = complaint(y_pred, loss, where, self.module_, X, self.infer)
+            raise ValueError(f"{told} lr is {self.lr}.")
+        return loss
+
+
 class LevelOfEpoch(Callback):  # type: ignore[misc]
     """Sets the loss to the level of every epoch, and notes it in the history.
 
@@ -118,14 +138,6 @@ class LevelOfEpoch(Callback):  # type: ignore[misc]
         if self.curriculum is not None:
             self.curriculum.step(len(net.history) - 1)
         net.history.record("level", net.criterion_.level)
-
-    def on_epoch_end(self, net: Any, **_: Any) -> None:
-        """Refuse to go on where nothing can be learned any more."""
-        loss = net.history[-1, "train_loss"]
-        if not math.isfinite(loss):
-            raise ValueError(
-                f"the loss became {loss} in epoch {len(net.history)}; lower lr, which is {net.lr}."
-            )
 
 
 class BestAtFinest(EarlyStopping):  # type: ignore[misc]

@@ -8,12 +8,15 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from lightning_fabric import Fabric
+from lightning_fabric import Fabric, is_wrapped
 from torch import Tensor, nn
 
+from .._finite import all_finite, complaint
 from ..data import Batches
 from ..functional import coarse_log_softmax
 from ..methods.base import by_argmax
+
+SAVED = "What was saved before is still good."
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ def evaluate(
     batches: Batches,
     clusters: Tensor | None = None,
     decide: Decide = by_argmax,
+    where: str = "the evaluation",
 ) -> Scores:
     """Return how good a model is on a split, each process doing its part.
 
@@ -60,6 +64,10 @@ def evaluate(
             cluster, the targets are coarsened. Defaults to None: the classes themselves.
         decide: Turns logits into predictions by each rule of inference, the one that counts
             first. Defaults to the most probable output.
+        where: What an error calls it. Defaults to ``"the evaluation"``.
+
+    Raises:
+        ValueError: The model gives a NaN or an infinity.
     """
     model.eval()
     count = len(batches.split)
@@ -67,8 +75,9 @@ def evaluate(
     sums = torch.zeros(3, dtype=precise, device=fabric.device)  # loss, hits, level hits
     predictions: dict[str, Tensor] = {}
     is_coarse = False
-    for batch in batches.in_order():
+    for number, batch in enumerate(batches.in_order(), 1):
         logits, targets = model(batch.inputs).float(), batch.targets
+        check_finite(fabric, model, batch.inputs, logits, None, f"{where}, batch {number}")
         decided = decide(logits)
         if not predictions:
             nothing = torch.zeros(count, dtype=torch.int64, device=fabric.device)
@@ -93,16 +102,56 @@ def evaluate(
 
 
 @torch.no_grad()
-def sample_losses(fabric: Fabric, model: nn.Module, batches: Batches) -> Tensor:
-    """Return the cross-entropy of each sample of a split, gathered from all processes."""
+def sample_losses(
+    fabric: Fabric, model: nn.Module, batches: Batches, where: str = "the evaluation"
+) -> Tensor:
+    """Return the cross-entropy of each sample of a split, gathered from all processes.
+
+    Args:
+        fabric: Lightning Fabric, launched.
+        model: As Fabric set it up; left in evaluation mode.
+        batches: Of the split.
+        where: What an error calls it. Defaults to ``"the evaluation"``.
+    """
     model.eval()
     losses = torch.zeros(len(batches.split), device=fabric.device)
-    for batch in batches.in_order():
+    for number, batch in enumerate(batches.in_order(), 1):
         logits = model(batch.inputs).float()
+        check_finite(fabric, model, batch.inputs, logits, None, f"{where}, batch {number}")
         if batch.share:
             rows = batch.rows.to(fabric.device)
             losses[rows] = F.cross_entropy(logits, batch.targets, reduction="none")
     return sum_over(fabric, losses)
+
+
+def check_finite(
+    fabric: Fabric,
+    model: nn.Module,
+    inputs: Tensor,
+    logits: Tensor,
+    loss: Tensor | None,
+    where: str,
+) -> None:
+    """Raise a `ValueError` that names the layer where logits or loss are not finite.
+
+    Args:
+        fabric: Lightning Fabric, launched.
+        model: As Fabric set it up.
+        inputs: Of the batch.
+        logits: What the model made of them.
+        loss: None where only the logits count.
+        where: The epoch and the batch.
+    """
+    if all_finite(logits, loss):
+        return
+    inner: Any = model.module if is_wrapped(model) else model
+    precision = fabric.strategy.precision
+
+    def forward(inputs: Tensor) -> None:
+        with precision.forward_context():  # without the wrapper, which would wait for the others
+            inner(precision.convert_input(inputs))
+
+    raise ValueError(f"{complaint(logits, loss, where, inner, inputs, forward)} {SAVED}")
 
 
 def sum_over(fabric: Fabric, tensor: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ so a run that is killed and resumed goes through the very same numbers.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -24,11 +23,12 @@ from torch.distributed.checkpoint.state_dict import (
     set_optimizer_state_dict,
 )
 
+from .._finite import REMEDY, non_finite_weights
 from ..data import Batches, seed_of
 from ..methods.base import Method, Stage
 from .checkpoint import Checkpoint, Tensors
 from .config import Config
-from .evaluation import Scores, evaluate, sample_losses, sum_over
+from .evaluation import SAVED, Scores, check_finite, evaluate, sample_losses, sum_over
 from .optimisers import flat_state, learning_rate, make_optimiser, nested_state
 from .run import Run
 
@@ -172,13 +172,9 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         loss = self._train_batches()
-        if not math.isfinite(loss):
-            raise ValueError(
-                f"the loss became {loss} in epoch {progress.total + 1} of {self.run.path}; lower "
-                f"the learning rate, or clip the gradients. The last checkpoint is still good."
-            )
         trained = time.perf_counter() - started
-        scores, test_scores = self._scores(self.val), self._scores(self.test)
+        scores = self._scores(self.val, "validation")
+        test_scores = self._scores(self.test, "test")
         progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
         self._keep_best(stage, scores)
         progress.seconds += time.perf_counter() - started
@@ -210,32 +206,43 @@ class Trainer:
         self.model.train()
         self.method.train()
         total = torch.zeros((), device=fabric.device)
-        for batch in self.train.shuffled(key):
+        for number, batch in enumerate(self.train.shuffled(key), 1):
             self.optimiser.zero_grad()
             parts = batch.split(self.config.accumulate)
-            for number, part in enumerate(parts, 1):
-                waits = number < len(parts) and fabric.world_size > 1
+            for part in parts:
+                waits = part is not parts[-1] and fabric.world_size > 1
                 with fabric.no_backward_sync(self.model) if waits else nullcontext():
-                    loss = self.method(self.model(part.inputs), part) * part.share
+                    logits = self.model(part.inputs)
+                    loss = self.method(logits, part) * part.share
+                    where = f"{self._epoch_in_words}, batch {number}"
+                    check_finite(fabric, self.model, part.inputs, logits, loss, where)
                     fabric.backward(loss)
                 total += loss.detach() * part.total
             if self.config.clip is not None:
                 fabric.clip_gradients(self.model, self.optimiser, max_norm=self.config.clip)
             self.optimiser.step()
             self.method.end_batch(self._total)
+        # Nothing is kept of weights that the last step has spoiled.
+        if spoiled := non_finite_weights(self.model.module):
+            raise ValueError(f"at the end of {self._epoch_in_words} {spoiled}; {REMEDY} {SAVED}")
         return float(sum_over(fabric, total)) / fabric.world_size / len(self.train.split)
 
+    @property
+    def _epoch_in_words(self) -> str:
+        return f"epoch {self.progress.total + 1} of {self.run.path}"
+
     def _sample_losses(self) -> Tensor:
-        return sample_losses(self.fabric, self.model, self.train)
+        where = f"a look at the samples before {self._epoch_in_words}"
+        return sample_losses(self.fabric, self.model, self.train, where)
 
     def _total(self, tensor: Tensor) -> Tensor:
         return sum_over(self.fabric, tensor)
 
-    def _scores(self, batches: Batches | None) -> Scores | None:
+    def _scores(self, batches: Batches | None, what: str) -> Scores | None:
         if batches is None:
             return None
-        method = self.method
-        return evaluate(self.fabric, self.model, batches, method.clusters, method.decide)
+        method, where = self.method, f"the {what} after {self._epoch_in_words}"
+        return evaluate(self.fabric, self.model, batches, method.clusters, method.decide, where)
 
     def _keep_best(self, stage: Stage, scores: Scores | None) -> None:
         """Keep the weights where they are the best so far, or nothing can tell."""
