@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow test-browser browser lint bench docs figures clean
+.PHONY: help demo test test-slow test-browser torture browser lint bench docs sbom licences audit figures clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,13 @@ test-slow: $(VENV)/dev  ## Run the tests that take minutes.
 test-browser: $(VENV)/dev  ## Run the tests that need Chromium; `make browser` installs it.
 	$(BIN)/python -m pytest -m browser
 
+# Runs its fuzzers and everything else with two processes at most; each part stops at a failure.
+torture: $(VENV)/torture  ## Kill, load and fuzz for about an hour; figures in dist/torture/.
+	mkdir -p dist/torture
+	$(BIN)/python tests/integration/torture_kills.py --kills 300 --out dist/torture/kills.json
+	$(BIN)/python tests/integration/torture_load.py --out dist/torture/load.json
+	$(BIN)/python tests/fuzz/run.py --inputs 1100000 --jobs 2 --crashes dist/torture/crashes --out dist/torture/fuzz.json
+
 browser:  ## Install Chromium for the browser tests (Debian and Ubuntu).
 	.ci/install-browser
 
@@ -36,6 +43,16 @@ bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten m
 docs: $(VENV)/docs  ## Build the documentation into site/.
 	$(BIN)/zensical build --clean --strict
 
+sbom: $(VENV)/audit  ## Write the bill of materials, dist/sbom.cdx.json.
+	$(BIN)/python tools/sbom.py dist/sbom.cdx.json
+
+licences: $(VENV)/audit  ## List the licences of what is needed in docs/licences.md.
+	$(BIN)/python tools/licences.py
+
+# --strict fails where a package could not be looked up, as without a network.
+audit: $(VENV)/audit  ## Look every pinned version up among known vulnerabilities; needs a network.
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement constraints.txt
+
 figures: $(VENV)/docs  ## Draw the figures in docs/figures anew.
 	$(BIN)/python docs/figures/draw.py
 
@@ -47,6 +64,14 @@ $(VENV)/dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/torture: $(VENV)/dev
+	$(INSTALL) --editable '.[torture]'
+	@touch $@
+
+$(VENV)/audit: $(VENV)/dev
+	$(INSTALL) --editable '.[audit]'
 	@touch $@
 
 $(VENV)/docs: $(VENV)/dev
