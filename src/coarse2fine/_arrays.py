@@ -29,6 +29,8 @@ def to_numpy(value: Any) -> Array:
 def to_floats(value: Any, what: str) -> Array:
     """Return `value` as float32 or float64, whichever holds it without loss where one does."""
     array = _to_rectangle(value, what)
+    if not array.dtype.isnative:  # as files of another machine may be
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype == np.float16:
@@ -46,6 +48,16 @@ def to_integers(value: Any, what: str) -> IntArray:
     if np.issubdtype(array.dtype, np.integer):
         return array.astype(np.int64)
     raise TypeError(f"{what} must hold integers. Got dtype {array.dtype}.")
+
+
+def check_stored(tensor: Any, what: str) -> None:
+    """Raise a ValueError for a tensor with more entries than were stored for it.
+
+    A file of a few bytes may say that one number is repeated over more than any memory holds.
+    """
+    is_plain = str(tensor.layout) == "torch.strided" and tensor.device.type == "cpu"
+    if not is_plain or tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size():
+        raise ValueError(f"{what} must be a plain tensor with all of its entries stored.")
 
 
 def check_finite(array: Array, what: str) -> None:

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ._messages import brief
+from ._temporary import remove_abandoned, temporary_file
+from ._writing import writing
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write text under a temporary name and rename it once it is on the disk.
 
-    A file that is replaced keeps its mode.
+def write_atomically(path: Path, content: str | bytes, named_after: Path | None = None) -> None:
+    """Write a file under a temporary name and rename it once it is on the disk.
+
+    A file that is replaced keeps its mode. What processes have left that were killed while
+    they wrote the same file is removed.
+
+    Args:
+        path: The file.
+        content: What it will hold.
+        named_after: The file in the same folder that the temporary name is made from, if
+            this one is not written again. Defaults to None: `path`.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
-    try:
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".tmp"
-        )
-    except OSError as error:  # which names the temporary file
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    try:
+    if isinstance(content, str):
         # What UTF-8 cannot hold, as in names of files that are not UTF-8, becomes JSON's escapes.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
+        content = content.encode("utf-8", errors="backslashreplace")
+    remove_abandoned(named_after or path)
+    with writing(path), temporary_file(named_after or path) as (handle, name):
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
@@ -34,9 +44,28 @@ def write_atomically(path: Path, text: str) -> None:
         else:
             make_readable(Path(name))
         os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Provide a temporary name for a file, which gets its own once all of it is written.
+
+    It is in a folder of its own, as libraries make temporary files too, which a kill leaves;
+    the next attempt removes them.
+
+    Args:
+        path: The file, as it was until then.
+    """
+    folder = path.with_name(f".{path.name[:200]}.c2f-unfinished")
+    try:
+        with writing(path):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            yield folder / path.name
+            make_readable(folder / path.name)
+            os.replace(folder / path.name, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def make_readable(path: Path) -> None:
@@ -46,10 +75,17 @@ def make_readable(path: Path) -> None:
 
 def parse_json(path: Path) -> Any:
     """Read a JSON file, with one sentence that names it where it cannot be read."""
+    check_is_file(path)
     try:
         return decode_json(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {brief(error)}") from None
+
+
+def check_is_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device, which could be read for ever, by a ValueError."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a regular file.")
 
 
 def decode_json(data: bytes) -> Any:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
+
+from ._messages import brief
 
 
 def imported(location: str, what: str) -> Any:
@@ -25,17 +28,19 @@ def imported(location: str, what: str) -> Any:
     module_name, _, attribute = location.partition(":")
     is_own = module_name.partition(".")[0] != __package__
     if not module_name or module_name.startswith(".") or not attribute or ":" in attribute:
-        raise ValueError(f"{what} {location!r} must have the form package.module:callable.")
+        raise ValueError(f"{what} {short(location)} must have the form package.module:callable.")
     try:
         with _current_directory_importable() if is_own else nullcontext():
             module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ValueError(f"{what} {location!r} cannot be imported: {error}.") from error
+    except (ImportError, ValueError) as error:  # as of a name that no file can have
+        text = f"{what} {brief(repr(location))} cannot be imported: {brief(error)}."
+        raise ValueError(text) from error
     try:
         return attrgetter(attribute)(module)
     except AttributeError as error:
         raise ValueError(
-            f"{what} {location!r} cannot be found: {module_name} has no {attribute}."
+            f"{what} {brief(repr(location))} cannot be found: {module_name} has no "
+            f"{brief(attribute)}."
         ) from error
 
 

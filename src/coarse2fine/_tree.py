@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ._arrays import IntArray
+from ._printable import printable
 
 # Lines keep room for this much text, however deep they are indented.
 _LEAST_TEXT = 20
@@ -104,10 +105,10 @@ class _Tree:
         if self.cluster_names is None:
             return []
         names = [self.cluster_names[at][self.levels[at][member]] for at in range(level, below)]
-        return [_printable(name) for name in dict.fromkeys(names) if name]
+        return [printable(name) for name in dict.fromkeys(names) if name]
 
     def _class_name(self, index: int) -> str:
-        return str(index) if self.class_names is None else _printable(self.class_names[index])
+        return str(index) if self.class_names is None else printable(self.class_names[index])
 
 
 def _cut(text: str, width: int, separator: str) -> str:
@@ -116,8 +117,3 @@ def _cut(text: str, width: int, separator: str) -> str:
         return text
     end = text.rfind(separator, 0, max(width - 1, 0))
     return f"{text[:end]}{separator}…" if end > 0 else f"{text[: max(width - 1, 0)]}…"
-
-
-def _printable(name: str) -> str:
-    """Show control characters, a line break among them, as escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -140,6 +140,9 @@ def unit_embeddings(embeddings: Any) -> Array:
             f"embeddings[{row}] is zero, so it has no cosine distance to the others; leave "
             f"that class out or give it a vector."
         )
+    if (length < np.finfo(rows.dtype).tiny).any():
+        row = int(np.argmin(length))
+        raise ValueError(f"embeddings[{row}] is too short for {rows.dtype}; scale it up.")
     return np.asarray(rows * (1 / length)[:, None])
 
 

@@ -27,6 +27,7 @@ from ._levels import (
     read_parts,
     to_level,
 )
+from ._messages import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
 
@@ -344,7 +345,7 @@ class Hierarchy:
         try:
             return cls.from_dict(content)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"{path}: {brief(error)}") from error
 
     def __repr__(self) -> str:
         return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters})"

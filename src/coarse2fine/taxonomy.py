@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ._arrays import IntArray
-from ._files import parse_json
+from ._files import check_is_file, parse_json
 from ._levels import check_names
+from ._messages import brief
 
 Parts = tuple[list[IntArray], list[str], list[list[str]]]
 # A class: the names from the root's child down to the class itself.
@@ -33,13 +34,14 @@ def read_taxonomy(
     if not isinstance(taxonomy, str | os.PathLike):
         return _to_levels(_in_order(_from_object(taxonomy, columns), class_names))
     path = Path(taxonomy)
+    check_is_file(path)
     is_csv = path.suffix.lower() == ".csv"
     content = None if is_csv else parse_json(path)
     try:
         branches = _from_csv(path, columns) if is_csv else _from_object(content, columns)
         return _to_levels(_in_order(branches, class_names))
     except (ValueError, TypeError, csv.Error) as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {brief(error)}") from None
 
 
 def _from_object(taxonomy: Any, columns: tuple[str, ...]) -> list[Branch]:
@@ -252,11 +254,11 @@ def _check_classes(found: dict[str, Branch], class_names: Sequence[str]) -> tupl
     names = check_names(class_names, count, "class_names")
     twice = [name for name, count in Counter(names).items() if count > 1]
     missing = [name for name in names if name not in found]
-    unknown = [name for name in found if name not in set(names)]
+    unknown = found.keys() - set(names)
     if twice:
         raise ValueError(f"class_names must differ from each other. Got {twice[0]!r} twice.")
     if missing or unknown:
-        what = f"lacks {missing[0]!r}" if missing else f"has {unknown[0]!r} besides"
+        what = f"lacks {missing[0]!r}" if missing else f"has {min(unknown)!r} besides"
         raise ValueError(f"the taxonomy's classes must be those of class_names, but it {what}.")
     return names
 

@@ -27,7 +27,7 @@ from . import (
 from .process import is_first, is_stdout_broken, say
 
 # What is wrong with what was asked for, rather than with the program.
-EXPECTED = (ValueError, TypeError, OSError, MissingExtraError, RunError)
+EXPECTED = (ValueError, TypeError, OSError, MemoryError, MissingExtraError, RunError)
 # Typer does not export it, and where it comes from has changed.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 
@@ -122,7 +122,7 @@ def _invoke(arguments: list[str]) -> None:
 
 def _show_error(error: BaseException, debug: bool) -> None:
     if debug:
-        traceback.print_exception(error)
+        say("".join(traceback.format_exception(error)).rstrip("\n"))
     say(f"error: {one_line(error)}")
     is_worker = not is_first() and "TORCHELASTIC_ERROR_FILE" in os.environ
     if is_worker and "torch" in sys.modules:

@@ -29,6 +29,7 @@ def command(
     folder: options.Folder = None,
     method: options.MethodOfRun = None,
     seed: options.SeedOfRun = None,
+    model: options.ModelOfRun = None,
     split: Annotated[str, typer.Option(metavar="|".join(PARTS), help="Which part.")] = "test",
     target: options.Target = None,
     text: options.Text = None,
@@ -47,7 +48,7 @@ def command(
 
     if split not in PARTS:
         raise ValueError(f"split must be one of {', '.join(PARTS)}. Got {split!r}.")
-    trained = load_trained(find_run(run, method, seed))
+    trained = load_trained(find_run(run, method, seed), model)
     source = load_data(
         data,
         class_names=trained.class_names,

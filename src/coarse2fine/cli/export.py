@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import __version__
-from .._files import make_readable
+from .._files import replacing
 from ..errors import RunError, require
 from . import options
 from .process import show
@@ -32,6 +32,7 @@ def command(
     run: options.RunPath,
     method: options.MethodOfRun = None,
     seed: options.SeedOfRun = None,
+    model: options.ModelOfRun = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Default: model.safetensors or model.onnx in the run."),
@@ -45,7 +46,7 @@ def command(
     """
     from ..training.restore import find_run, load_trained
 
-    trained = load_trained(find_run(run, method, seed))
+    trained = load_trained(find_run(run, method, seed), model)
     path = out or trained.path / ("model.onnx" if onnx else "model.safetensors")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
@@ -60,7 +61,8 @@ def export_safetensors(trained: Trained, path: Path) -> None:
     # Copies, as tied weights share memory, which safetensors does not allow.
     state = {name: x.clone().contiguous() for name, x in trained.model.state_dict().items()}
     content = {"format": "pt", **metadata(trained)}
-    _write(path, lambda unfinished: save_file(state, unfinished, content))
+    with replacing(path) as unfinished:
+        save_file(state, unfinished, content)
 
 
 def export_onnx(trained: Trained, path: Path) -> None:
@@ -76,7 +78,7 @@ def export_onnx(trained: Trained, path: Path) -> None:
         axes[1] = torch.export.Dim.AUTO  # sentences of any length, where the model allows it
     with _quiet():
         try:
-            program = torch.onnx.export(
+            program: Any = torch.onnx.export(
                 trained.model,
                 (torch.ones(2, *trained.input_shape, dtype=dtype),),
                 dynamo=True,
@@ -88,9 +90,9 @@ def export_onnx(trained: Trained, path: Path) -> None:
         except RuntimeError as error:
             reason = str(error).strip().partition("\n")[0]
             raise RunError(f"{trained.path}: its model has no form in ONNX: {reason}") from error
-    assert program is not None  # noqa: S101
     program.model.metadata_props.update(metadata(trained))
-    _write(path, lambda unfinished: program.save(str(unfinished)))
+    with replacing(path) as unfinished:
+        program.save(str(unfinished))
 
 
 def metadata(trained: Trained) -> dict[str, str]:
@@ -104,17 +106,6 @@ def metadata(trained: Trained) -> dict[str, str]:
         "input_shape": json.dumps(trained.input_shape),
         "transform": json.dumps(transform),
     }
-
-
-def _write(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a file under a temporary name, so that there is all of it or nothing."""
-    unfinished = path.with_name(f".{path.name}")
-    try:
-        write(unfinished)
-        make_readable(unfinished)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 @contextmanager

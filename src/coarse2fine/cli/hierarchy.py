@@ -38,6 +38,7 @@ def command(
     metric: Annotated[str, options.METRIC] = "embedding",
     linkage: Annotated[str, options.LINKAGE] = "single",
     head: options.Head = None,
+    model: options.ModelOfRun = None,
     max_levels: Annotated[
         int | None, typer.Option(metavar="N", help="Thin it out to so many levels.")
     ] = None,
@@ -69,7 +70,9 @@ def command(
     from ..training.hierarchies import read_hierarchy
 
     names = None if classes is None else _class_names(classes)
-    hierarchy = read_hierarchy(source, metric=metric, linkage=linkage, head=head, class_names=names)
+    hierarchy = read_hierarchy(
+        source, metric=metric, linkage=linkage, head=head, class_names=names, model=model
+    )
     if names is not None and hierarchy.class_names != tuple(names):
         hierarchy = hierarchy.for_classes(names)
     if max_levels is not None:

@@ -18,6 +18,14 @@ Head = Annotated[
     str | None, typer.Option(metavar="NAME", help="The name of the model's final layer.")
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run, or a comparison of several.")]
+ModelOfRun = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="What makes its model, if not one of ours: package.module:callable; it is imported.",
+    ),
+]
 MethodOfRun = Annotated[
     str | None, typer.Option(metavar="NAME", help="Of a comparison: baseline, staged, …")
 ]

@@ -9,8 +9,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from .._printable import JOINERS, printable
+from .._writing import writing
+
+_KEPT = f"\n\t{JOINERS}"
 # Set by torchrun, Lightning Fabric and Slurm; 0 for the first process of a training.
 _RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
 
@@ -21,16 +26,20 @@ def is_first() -> bool:
 
 
 def show(text: str) -> None:
-    """Write a result to the standard output, once for all processes."""
+    """Write a result to the standard output, once for all processes.
+
+    Names in it may be anyone's, so nothing in it steers the terminal.
+    """
     if is_first():
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+        with writing(Path("the standard output")):
+            sys.stdout.write(f"{printable(text, keep=_KEPT)}\n")
+            sys.stdout.flush()
 
 
 def say(text: str) -> None:
-    """Write a message to the standard error, once for all processes."""
+    """Write a message to the standard error, as `show` does to the output."""
     if is_first():
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{printable(text, keep=_KEPT)}\n")
 
 
 @contextmanager

@@ -147,6 +147,10 @@ def command(
         int | None,
         typer.Option(metavar="N", help="Processes that read images which do not fit in memory."),
     ] = None,
+    peer_seconds: Annotated[
+        float,
+        typer.Option(metavar="X", help="How long processes wait for one that does not answer."),
+    ] = 600.0,
     head: options.Head = None,
     out: Annotated[
         Path | None,
@@ -170,7 +174,7 @@ def command(
     goes on where it was.
     """
     given = {name: value for name, value in locals().items() if value is not None}
-    own = {name: given.pop(name) for name in ("as_json", "dry_run", "tensorboard")}
+    own = {name: given.pop(name) for name in ("as_json", "dry_run", "peer_seconds", "tensorboard")}
     for name, meaning in _MEANINGS.items():
         if name in given:
             given[name] = meaning(given[name])

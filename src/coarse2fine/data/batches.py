@@ -10,9 +10,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 
-from .split import LazyInputs, Split
+from .reading import loaded
+from .split import Split
 
 # Inputs up to this size are kept on the device for good.
 _RESIDENT_BYTES = 2 << 30
@@ -179,7 +179,7 @@ class Batches:
                 yield rows, self._inputs[self._deal(rows).to(self._inputs.device)]
         else:
             parts = [self._deal(rows).tolist() for rows in batches]
-            yield from zip(batches, _loaded(self._inputs, parts, key, self.workers), strict=True)
+            yield from zip(batches, loaded(self._inputs, parts, key, self.workers), strict=True)
 
     def _batch(self, rows: Tensor, inputs: Tensor) -> Batch:
         mine = self._deal(rows)
@@ -234,48 +234,3 @@ def _crop(images: Tensor, padding: int, draws: Tensor) -> Tensor:
     each = torch.arange(count, device=images.device).view(-1, 1, 1)
     # Channels last: an advanced index beside a slice puts the indexed dimensions first.
     return padded[each, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
-
-
-class _Reading(Dataset[Any]):
-    """Lazy inputs as a data loader's workers read them; an error is handed on as it is."""
-
-    def __init__(self, inputs: LazyInputs, key: tuple[int, ...] | None) -> None:
-        self.inputs, self.key = inputs, key
-
-    def __getitem__(self, row: int) -> Tensor | Exception:
-        rng = None if self.key is None else np.random.default_rng((*self.key, row))
-        try:
-            return self.inputs.read(row, rng)
-        except Exception as error:  # a worker would bury it in a text of its own
-            return error
-
-
-def _loaded(
-    inputs: LazyInputs, parts: list[list[int]], key: tuple[int, ...] | None, workers: int
-) -> Iterator[Tensor]:
-    # The loader draws a base seed even where none is used; from its own generator, so that
-    # the global one is left alone.
-    generator = torch.Generator().manual_seed(0)
-    loader = DataLoader(
-        _Reading(inputs, key),
-        batch_sampler=parts,
-        num_workers=min(workers, len(parts)),
-        collate_fn=list,
-        generator=generator,
-    )
-    for samples in _surviving(loader):
-        for sample in samples:
-            if isinstance(sample, Exception):
-                raise sample
-        yield torch.stack(samples)
-
-
-def _surviving(loader: DataLoader[Any]) -> Iterator[list[Any]]:
-    """Yield what a loader gives; the death of one of its processes is told in one sentence."""
-    try:
-        yield from loader
-    except RuntimeError as error:
-        raise ChildProcessError(
-            f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
-            f"command goes on, with fewer workers if need be."
-        ) from error

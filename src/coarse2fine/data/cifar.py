@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .archives import checked_bytes, tar_members
+from .archives import checked_bytes, decoded, tar_members
 from .image_parquet import find_parquet, read_parquet_images
 from .python2_pickle import plain_values
 from .split import Source, Split, check_labels
@@ -105,15 +105,20 @@ class _Pickles:
     names_file: str
     names: str
 
-    def batch(self, data: bytes, name: str) -> Batch:
-        values = plain_values(data, name)
-        pixels, labels = values.get("data", ()), values.get(self.labels, ())
-        if np.shape(pixels) != (len(labels), _PIXELS):
+    def batch(self, data: bytes, name: Path) -> Batch:
+        values = plain_values(data, str(name))
+        pixels, labels = values.get("data"), values.get(self.labels)
+        is_whole = isinstance(labels, list) and all(type(label) is int for label in labels)
+        count = len(labels) if isinstance(labels, list) and is_whole else -1
+        if not isinstance(pixels, np.ndarray) or pixels.shape != (count, _PIXELS):
             raise ValueError(f"{name} holds no images with {self.labels}; download it again.")
-        return pixels, labels
+        return pixels, labels or []
 
-    def class_names(self, data: bytes, name: str) -> list[str]:
-        return [text.decode() for text in plain_values(data, name)[self.names]]
+    def class_names(self, data: bytes, name: Path) -> list[str]:
+        texts = plain_values(data, str(name)).get(self.names)
+        if not isinstance(texts, list) or not all(isinstance(text, bytes) for text in texts):
+            raise ValueError(f"{name} holds no {self.names}; download it again.")
+        return [decoded(text, name) for text in texts]
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class _Records:
     place: int
     names_file: str
 
-    def batch(self, data: bytes, name: str) -> Batch:
+    def batch(self, data: bytes, name: Path) -> Batch:
         length = self.labels + _PIXELS
         if not data or len(data) % length:
             raise ValueError(
@@ -134,8 +139,8 @@ class _Records:
         records = np.frombuffer(data, np.uint8).reshape(-1, length)
         return records[:, self.labels :], records[:, self.place].tolist()
 
-    def class_names(self, data: bytes, _name: str) -> list[str]:
-        return data.decode().split()
+    def class_names(self, data: bytes, name: Path) -> list[str]:
+        return decoded(data, name).split()
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ class _Version:
         wanted = (*self.train, self.test, self.format.names_file)
         where = place / self.archive
         if where.is_file():
-            files = tar_members(checked_bytes(where, checksums), wanted)
+            files = tar_members(checked_bytes(where, checksums), wanted, where)
         elif (place / self.train[0]).is_file():
             where = place
             there = (place / name for name in wanted if (place / name).is_file())
@@ -167,10 +172,10 @@ class _Version:
 
     def _source(self, files: Mapping[str, bytes], where: Path) -> Source:
         names_file = self.format.names_file
-        class_names = self.format.class_names(files[names_file], str(where / names_file))
+        class_names = self.format.class_names(files[names_file], where / names_file)
 
         def split(names: Sequence[str]) -> Split:
-            batches = [self.format.batch(files[name], str(where / name)) for name in names]
+            batches = [self.format.batch(files[name], where / name) for name in names]
             for name, (_, labels) in zip(names, batches, strict=True):
                 check_labels(np.asarray(labels), len(class_names), str(where / name))
             pixels = np.concatenate([pixels for pixels, _ in batches]).reshape(-1, *_SHAPE)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
+from .._messages import brief
 from .features import MOST_CATEGORIES, features, is_numeric, is_words, layout_of, words_of
 from .labels import class_names_of, target_column, targets_of
 from .rows import Rows
@@ -107,18 +108,20 @@ def _has_categories(rows: Rows, name: str) -> bool:
 def _layout(rows: Rows, target: str) -> tuple[str, ...]:
     names = [name for name in rows.names if name != target]
     if not names:
-        raise ValueError(f"{rows.title} has no column but the target, {target!r}.")
+        raise ValueError(f"{rows.title} has no column but the target, {brief(target)!r}.")
     return layout_of(rows, names)
 
 
 def _tokens(rows: Rows, text: str) -> Tensor:
     values = rows.column(text)
     if not is_words(rows, text):
-        raise ValueError(f"{rows.title}: the column {text!r} holds {values.type}, no text.")
+        raise ValueError(
+            f"{rows.title}: the column {brief(text)!r} holds {brief(values.type)}, no text."
+        )
     missing = rows.first_place(values.is_null())
     if missing:
         raise ValueError(
-            f"{missing}: the text, in the column {text!r}, is missing; fill it in or remove the "
-            f"row."
+            f"{missing}: the text, in the column {brief(text)!r}, is missing; fill it in or "
+            f"remove the row."
         )
     return tokens(values.to_pylist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._messages import brief
 from ..errors import require
 from .rows import Rows
 
@@ -125,8 +127,8 @@ def _numbers(rows: Rows, name: str) -> NDArray[np.float32]:
     for row in np.flatnonzero(~np.isfinite(numbers)):
         what = "missing" if np.isnan(numbers[row]) else "infinite or too large"
         raise ValueError(
-            f"{rows.place(int(row))}: the number in the column {name!r} is {what}; fill it in, or "
-            f"remove the row or the column."
+            f"{rows.place(int(row))}: the number in the column {brief(name)!r} is {what}; fill it "
+            f"in, or remove the row or the column."
         )
     return numbers
 
@@ -141,7 +143,8 @@ def _parsed(rows: Rows, name: str) -> Any:
     except arrow.ArrowInvalid:
         row = next(row for row in range(len(cells)) if not _is_number(cells[row]))
         raise ValueError(
-            f"{rows.place(row)}: {cells[row].as_py()!r}, in the column {name!r}, is no number; "
+            f"{rows.place(row)}: {short(cells[row].as_py())}, in the column {brief(name)!r}, is no "
+            f"number; "
             f"correct it, or remove the row or the column."
         ) from None
 
@@ -166,6 +169,7 @@ def _is_number(cell: Any) -> bool:
 
 def _unusable(rows: Rows, name: str, what: str) -> ValueError:
     return ValueError(
-        f"{rows.title}: the column {name!r} holds {what}, neither numbers nor at most "
-        f"{MOST_CATEGORIES} categories; name the text by text=, or the columns to use by columns=."
+        f"{rows.title}: the column {brief(name)!r} holds {brief(what)}, neither numbers nor "
+        f"at most {MOST_CATEGORIES} categories; name the text by text=, or the columns to use by "
+        f"columns=."
     )

@@ -126,23 +126,33 @@ def labelled_files(folder: Path, class_names: tuple[str, ...]) -> tuple[Files, T
     return Files(folder, names), torch.cat(targets)
 
 
-def image_names(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[str]:
+def image_names(folder: Path, seen: set[Path] | None = None) -> Iterator[str]:
     """Yield the paths, seen from a folder, of the images in it and in all folders within.
+
+    A folder that links lead to in several ways is looked into once.
 
     Args:
         folder: Where to look.
-        above: The folders it was reached by, as links may lead in circles. Defaults to none.
+        seen: The folders that were looked into, as links may lead in circles. Defaults to
+            None: none yet.
     """
-    way = (*above, folder.resolve())
+    seen = set() if seen is None else seen
+    seen.add(folder.resolve())
     with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name[0] == ".":
-                continue
-            inner = folder / entry.name if entry.is_dir() else None
-            if inner is None and entry.name.lower().endswith(EXTENSIONS):
-                yield entry.name
-            elif inner is not None and inner.resolve() not in way:
-                yield from (f"{entry.name}/{name}" for name in image_names(inner, way))
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name[0] == ".":
+            continue
+        inner = folder / entry.name if _is_dir(entry) else None
+        if inner is None and entry.name.lower().endswith(EXTENSIONS):
+            yield entry.name
+        elif inner is not None and inner.resolve() not in seen:
+            yield from (f"{entry.name}/{name}" for name in image_names(inner, seen))
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder or leads to one; a link that leads in a circle does not."""
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and Path(entry).is_dir())
 
 
 def _split_folders(folder: Path) -> dict[str, Path]:

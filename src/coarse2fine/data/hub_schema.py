@@ -15,7 +15,7 @@ def declared_features(schema: Any) -> dict[str, dict[str, Any]]:
     written = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
         features = json.loads(written)["info"]["features"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return {}
     if not isinstance(features, dict):
         return {}

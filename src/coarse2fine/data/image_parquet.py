@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._messages import brief
 from ..errors import require
 from .hub_schema import declared_names
 from .images import decode_all
@@ -70,8 +71,14 @@ def read_parquet_images(
         The third part is None where the files' schema names no classes.
     """
     images = ParquetImages(files, image_column)
+    if not len(images):
+        raise ValueError(f"{files[0]} has no rows.")
     labels, class_names = read_parquet_labels(files, label_column)
     encoded = [data for group in images.groups for data in _encoded(group)]
+    if not len(images) == len(encoded) == len(labels):  # a broken file may claim any number
+        raise ValueError(
+            f"{files[0]} has {len(encoded)} images and {len(labels)} labels; download it again."
+        )
     return decode_all(encoded, size, name=images.name), labels, class_names
 
 
@@ -120,6 +127,8 @@ class ParquetImages:
                 first = 0
                 for number in range(parquet.num_row_groups):
                     rows = parquet.metadata.row_group(number).num_rows
+                    if rows < 0:
+                        raise ValueError(f"{file} claims to have {rows} rows; download it again.")
                     self.groups.append(_Group(file, column, number, first, rows))
                     first += rows
         self.starts = list(accumulate((group.rows for group in self.groups), initial=0))
@@ -154,9 +163,11 @@ def _encoded(group: _Group) -> list[bytes]:
     with _opened(group.file) as parquet:
         # Arrow's threads would not be there in a process that was forked to load data.
         table = parquet.read_row_group(group.number, [group.column], use_threads=False)
-        values = table[group.column]
-        if require("pyarrow", "train").types.is_struct(values.type):
+        values, types = table[group.column], require("pyarrow", "train").types
+        if types.is_struct(values.type):
             values = require("pyarrow.compute", "train").struct_field(values, "bytes")
+        if not (types.is_binary(values.type) or types.is_large_binary(values.type)):
+            raise ValueError(f"{group.file}: the column {group.column} holds no images.")
     encoded: list[bytes] = values.to_pylist()
     if values.null_count:
         raise ValueError(
@@ -175,9 +186,9 @@ def _opened(file: Path) -> Iterator[Any]:
     with file.open("rb") as stream:
         try:
             yield require("pyarrow.parquet", "train").ParquetFile(stream)
-        except (arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
             raise ValueError(
-                f"{file} cannot be read as parquet ({error}); download it again."
+                f"{file} cannot be read as parquet ({brief(error)}); download it again."
             ) from error
 
 
@@ -187,7 +198,9 @@ def _column(parquet: Any, column: str | None, usual: Sequence[str], file: Path) 
     for name in wanted:
         if name in there:
             return name
-    raise ValueError(f"{file} has no column {' or '.join(wanted)}; it has {', '.join(there)}.")
+    raise ValueError(
+        f"{file} has no column {brief(' or '.join(wanted))}; it has {brief(', '.join(there))}."
+    )
 
 
 def _files_of(folder: Path, split: str) -> list[Path]:

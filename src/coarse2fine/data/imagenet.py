@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from .._messages import brief
+from .archives import decoded
 from .folder import Files, class_folders, image_names, labelled_files
 from .image_parquet import ParquetImages, find_parquet, read_parquet_labels
 from .lazy_images import LazyImages
+from .mat_structs import read_structs
 from .split import Source, Split
 from .synsets import parse_synsets, short_names
 
@@ -60,7 +64,7 @@ def load_imagenet(folder: str | Path, size: int = 224) -> Source:
 def _folders_source(place: Path, images: Path, size: int) -> Source:
     wnids = tuple(path.name for path in class_folders(images / "train"))
     named = (place / name for name in ("LOC_synset_mapping.txt", "words.txt"))
-    text = next((path.read_text(encoding="utf-8") for path in named if path.is_file()), "")
+    text = next((decoded(path.read_bytes(), path) for path in named if path.is_file()), "")
     synonyms = parse_synsets(text)
     class_names = short_names([synonyms.get(wnid, wnid) for wnid in wnids], wnids)
 
@@ -96,10 +100,9 @@ def _answers(place: Path, names: Sequence[str]) -> tuple[Path, dict[str, str]]:
         if path.is_file():
             try:
                 return path, _solution(path) if path == solution else _ground_truth(path, names)
-            except (ValueError, KeyError, IndexError) as error:
-                raise ValueError(
-                    f"{path} cannot be used ({error!r}); download it again."
-                ) from error
+            except (ValueError, LookupError, OSError, zlib.error, csv.Error) as error:
+                text = brief(f"{type(error).__name__}: {error}")
+                raise ValueError(f"{path} cannot be used ({text}); download it again.") from error
     raise FileNotFoundError(
         f"the images of val have no class folders, and their classes are told by neither "
         f"{solution} nor {path}; put one of them there."
@@ -113,13 +116,12 @@ def _solution(path: Path) -> dict[str, str]:
 
 
 def _ground_truth(path: Path, names: Sequence[str]) -> dict[str, str]:
-    from scipy.io import loadmat
-
-    numbers = [int(line) for line in path.read_text().split()]
+    numbers = [int(line) for line in decoded(path.read_bytes(), path).split()]
     if len(numbers) != len(names):
         raise ValueError(f"it has {len(numbers)} lines for {len(names)} images")
-    synsets = loadmat(path.with_name("meta.mat"), squeeze_me=True)["synsets"]
-    wnids = dict(zip(synsets["ILSVRC2012_ID"].tolist(), synsets["WNID"].tolist(), strict=True))
+    meta = path.with_name("meta.mat").read_bytes()
+    synsets = read_structs(meta, ("ILSVRC2012_ID", "WNID"))
+    wnids = {synset["ILSVRC2012_ID"]: synset["WNID"] for synset in synsets}
     stems = (Path(name).stem for name in names)
     return {stem: str(wnids[number]) for stem, number in zip(stems, numbers, strict=True)}
 

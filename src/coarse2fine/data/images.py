@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._messages import brief
 from ..errors import require
 from .parallel import filled_rows
 
@@ -33,6 +35,8 @@ _TURNS = {
     8: "ROTATE_90",
 }
 _LIES_ON_ITS_SIDE = range(5, 9)
+# What images come in; Pillow's readers of others do more than read, up to starting programs.
+_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "JPEG2000", "AVIF", "PPM")
 
 
 class Encoded(Protocol):
@@ -153,17 +157,30 @@ def _name_of(items: Encoded, row: int) -> str:
 def _opened(data: bytes | Path, name: str | None) -> Iterator[Any]:
     name = name or (str(data) if isinstance(data, Path) else "the image")
     pillow = require("PIL.Image", "train")
+    # A pipe would be waited for, and names of any length come from lists in files.
+    if isinstance(data, Path) and not os.path.isfile(data):  # noqa: PTH113
+        if not os.path.lexists(data):
+            raise FileNotFoundError(f"there is no file {name}.")
+        raise ValueError(f"{name} is no file, or a link to none; replace or remove it.")
     with data.open("rb") if isinstance(data, Path) else BytesIO(data) as stream:
         try:
-            with pillow.open(stream) as image:
+            with pillow.open(stream, formats=_known_formats()) as image:
                 yield image
         except pillow.UnidentifiedImageError:
             what = "is not an image that Pillow can read" if stream.seek(0, 2) else "is empty"
             raise ValueError(f"{name} {what}; replace or remove it.") from None
         except Exception as error:  # broken data leads Pillow's readers to raise whatever
             raise ValueError(
-                f"{name} cannot be decoded ({error}); replace or remove it."
+                f"{name} cannot be decoded ({brief(error)}); replace or remove it."
             ) from error
+
+
+@cache
+def _known_formats() -> tuple[str, ...]:
+    """Return those formats that this version of Pillow has a reader of."""
+    pillow = require("PIL.Image", "train")
+    pillow.init()
+    return tuple(name for name in _FORMATS if name in pillow.OPEN)
 
 
 def _pixels(image: Any, size: tuple[int, int] | None, crop: Crop) -> Pixels:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from reprlib import repr as short
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .._messages import brief
 from ..errors import require
 from .hub_schema import declared_names
 from .rows import Rows
@@ -55,7 +57,8 @@ def class_names_of(rows: Rows, target: str) -> tuple[str, ...]:
     names: list[str] = sorted(_labels(rows, target).unique().to_pylist())
     if len(names) < 2:
         raise ValueError(
-            f"{rows.title} has one class alone, {names[0]!r}, in the column {target!r}; there "
+            f"{rows.title} has one class alone, {short(names[0])}, in the column "
+            f"{brief(target)!r}; there "
             f"must be two or more. Name another column by target=."
         )
     if len(names) == len(rows) > _FEW_ROWS:
@@ -86,9 +89,9 @@ def targets_of(rows: Rows, target: str, class_names: Sequence[str]) -> Tensor:
     unknown = compute.index(found.is_null(), True).as_py()
     if unknown >= 0:
         raise ValueError(
-            f"{rows.place(unknown)}: the label {labels[unknown].as_py()!r} is none of the "
-            f"{len(class_names)} classes, such as {', '.join(map(repr, class_names[:3]))}; correct "
-            f"it or remove the row."
+            f"{rows.place(unknown)}: the label {short(labels[unknown].as_py())} is none of the "
+            f"{len(class_names)} classes, such as {', '.join(map(short, class_names[:3]))}; "
+            f"correct it or remove the row."
         )
     return torch.from_numpy(found.to_numpy().astype("int64"))
 
@@ -111,8 +114,8 @@ def _labels(rows: Rows, target: str) -> Any:
     )
     if missing:
         raise ValueError(
-            f"{missing}: the label, in the column {target!r}, is missing; fill it in or remove "
-            f"the row."
+            f"{missing}: the label, in the column {brief(target)!r}, is missing; fill it in "
+            f"or remove the row."
         )
     return labels
 
@@ -130,6 +133,6 @@ def _no_classes(
     rows: Rows, target: str, what: str, rule: str = "classes must be words or integers"
 ) -> ValueError:
     return ValueError(
-        f"{rows.title}: the column {target!r} holds {what}, but {rule}; name the column of the "
-        f"classes by target=."
+        f"{rows.title}: the column {brief(target)!r} holds {brief(what)}, but {rule}; name the "
+        f"column of the classes by target=."
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .split import Source, Split
+from .split import Source, Split, check_labels
 
 VARIABLE = "COARSE2FINE_DATA"
 
@@ -42,6 +42,7 @@ SETS = {
     "tiny-imagenet": NamedSet("tiny_imagenet", "load_tiny_imagenet"),
     "imagenet": NamedSet("imagenet", "load_imagenet", has_size=True),
 }
+_MOST_NUMBERED = 1_000_000  # classes, of which only the numbers are known
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
 
@@ -127,9 +128,18 @@ def _load_image_parquet(
     splits: dict[str, Any] = {}
     for role, files in table_files(path).items():
         images, labels, named = read_parquet_images(files, label_column=target, size=size)
-        class_names = class_names or named or tuple(map(str, range(int(labels.max()) + 1)))
+        class_names = class_names or named or _numbered_classes(labels, files[0])
+        check_labels(labels.numpy(), len(class_names), str(files[0]))
         splits[role] = Split(images, labels, tuple(class_names))
     return Source("image", **splits)
+
+
+def _numbered_classes(labels: Any, file: Path) -> tuple[str, ...]:
+    """Return the numbers of the classes, which tell how many there are, as their names."""
+    count = int(labels.max()) + 1
+    if count > _MOST_NUMBERED:
+        raise ValueError(f"{file} has the label {count - 1}; number the classes from 0 on.")
+    return tuple(map(str, range(count)))
 
 
 def _load_set(name: str, count: str, folder: str | Path | None, image_size: int | None) -> Source:

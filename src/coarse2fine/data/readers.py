@@ -11,8 +11,11 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
+from .._files import check_is_file
+from .._messages import brief
 from ..errors import require
 
 Table = Any
@@ -48,7 +51,7 @@ def read_rows(path: Path) -> Table:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     if path.suffix.lower() == ".parquet":
-        table = opened_parquet(path).read()
+        table = _from_parquet(path)
     else:
         data = _unpacked(path)
         is_json = any(suffix in (".json", ".jsonl", ".ndjson") for suffix in _suffixes(path))
@@ -56,12 +59,22 @@ def read_rows(path: Path) -> Table:
     return _checked(path, table)
 
 
+def _from_parquet(path: Path) -> Table:
+    try:
+        return opened_parquet(path).read()
+    except (require("pyarrow", "train").ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as parquet ({_line(error)}).") from None
+
+
 def opened_parquet(path: Path) -> Any:
     """Return a file as `pyarrow.parquet.ParquetFile`."""
     arrow = require("pyarrow", "train")
+    check_is_file(path)
     try:
-        return require("pyarrow.parquet", "train").ParquetFile(path, memory_map=True)
-    except (arrow.ArrowException, OSError) as error:
+        opened = require("pyarrow.parquet", "train").ParquetFile(path, memory_map=True)
+        _ = opened.schema_arrow.names  # which are not decoded before they are asked for
+        return opened
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as parquet ({_line(error)}).") from None
 
 
@@ -87,17 +100,20 @@ def _checked(path: Path, table: Table) -> Table:
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         raise ValueError(
-            f"{path} has several columns called {repeated[0]!r}; rename all but one, or add a "
-            f"header if it has none."
+            f"{path} has several columns called {brief(repeated[0])!r}; rename all but one, or "
+            f"add a header if it has none."
         )
     if not table.num_rows:
-        raise ValueError(f"{path} has the columns {', '.join(names)} but no rows.")
-    return table.select([place for place, name in enumerate(names) if name not in _ROW_NUMBERS])
+        raise ValueError(f"{path} has the columns {brief(', '.join(names))} but no rows.")
+    kept = [place for place, name in enumerate(names) if name not in _ROW_NUMBERS]
+    if not kept:
+        raise ValueError(f"{path} has no column that is called by a name.")
+    return table.select(kept)
 
 
 def _line(error: BaseException) -> str:
     """Return the first line of a library's message, without its final stop."""
-    return str(error).strip().split("\n", 1)[0].rstrip(".")
+    return brief(str(error).strip().split("\n", 1)[0].rstrip("."))
 
 
 def _decoded(path: Path, data: bytes) -> str:
@@ -148,7 +164,8 @@ def _check_header(path: Path, names: list[str]) -> None:
     for name in names:
         if re.fullmatch(r"\s*-?\d*\.\d+\s*", name):
             raise ValueError(
-                f"{path} must begin with a header, the names of its columns. Got {name} there."
+                f"{path} must begin with a header, the names of its columns. Got {brief(name)} "
+                f"there."
             )
 
 
@@ -175,7 +192,7 @@ def _csv_fault(path: Path, data: bytes, delimiter: str, error: Exception) -> Val
     rows = _csv_rows(path, data, delimiter)
     number = 0
     try:
-        header = next(rows)
+        header = next(rows, [])
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
                 return ValueError(
@@ -185,7 +202,7 @@ def _csv_fault(path: Path, data: bytes, delimiter: str, error: Exception) -> Val
     except csv.Error:
         number += 1
     if not number:
-        return ValueError(f"{path} has the columns {', '.join(header)} but no rows.")
+        return ValueError(f"{path} has the columns {brief(', '.join(header))} but no rows.")
     return ValueError(f"{path} cannot be read as csv ({_line(error)}).")
 
 
@@ -197,9 +214,9 @@ def _from_json(path: Path, data: bytes) -> Table:
     rows = _listed(path, text) if text.lstrip().startswith("[") else _lines(path, text)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise ValueError(f"{path}, row {number} must be a JSON object. Got {str(row)[:40]}.")
+            raise ValueError(f"{path}, row {number} must be a JSON object. Got {short(row)}.")
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: _array([row.get(name) for row in rows]) for name in names}
+    columns = {_string(name): _array([row.get(name) for row in rows]) for name in names}
     return require("pyarrow", "train").table(columns)
 
 
@@ -232,7 +249,7 @@ def _array(values: list[Any]) -> Any:
     array = require("pyarrow", "train").array
     try:
         return array(values)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, NotImplementedError):
         return array([None if value is None else _string(value) for value in values])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from .._messages import brief
 from ..errors import require
 from .readers import Table
 
@@ -28,7 +29,7 @@ class Rows:
         except arrow.ArrowException as error:
             raise ValueError(
                 f"the columns of {self.titles[0]} and {self.titles[-1]} do not go together "
-                f"({str(error).rstrip('.')})."
+                f"({brief(str(error).rstrip('.'))})."
             ) from None
 
     def __len__(self) -> int:
@@ -49,7 +50,8 @@ class Rows:
         """Return a column as a `pyarrow.ChunkedArray`, or say which there are."""
         if name not in self.names:
             raise ValueError(
-                f"{self.title} has no column {name!r}; it has {', '.join(map(repr, self.names))}."
+                f"{self.title} has no column {brief(name)!r}; it has "
+                f"{brief(', '.join(map(repr, self.names)))}."
             )
         values = self.table[name]
         if require("pyarrow", "train").types.is_dictionary(values.type):

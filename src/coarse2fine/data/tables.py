@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._messages import brief
 from ..errors import require
 from .columns import source_of
 from .hub_schema import declared_features
@@ -56,6 +57,20 @@ def load_table(
             one, the row.
     """
     files = table_files(Path(path))
+    try:
+        return _loaded(files, target, text, class_names, columns)
+    except (require("pyarrow", "train").ArrowException, UnicodeDecodeError) as error:
+        # Of values that Arrow cannot use, or that are no text though they should be.
+        raise ValueError(f"{files['train'][0]} cannot be used ({brief(error)}).") from error
+
+
+def _loaded(
+    files: dict[str, list[Path]],
+    target: str | None,
+    text: str | None,
+    class_names: Sequence[str] | None,
+    columns: Sequence[str] | None,
+) -> Source:
     if text is None and has_image_column(files["train"][0]):
         raise ValueError(f"{files['train'][0]} holds images, so it is no table of text or numbers.")
     parts = {

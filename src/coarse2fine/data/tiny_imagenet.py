@@ -9,7 +9,8 @@ from zipfile import ZipFile
 
 import torch
 
-from .archives import checked_bytes
+from .._messages import brief
+from .archives import broken, check_size, checked_bytes, decoded
 from .folder import Files, image_names
 from .image_parquet import find_parquet, read_parquet_images
 from .images import Encoded, decode_all
@@ -62,7 +63,7 @@ class _Unpacked:
         self.where = place
 
     def text(self, name: str) -> str:
-        return (self.where / name).read_text(encoding="utf-8")
+        return decoded((self.where / name).read_bytes(), self.where / name)
 
     def training_images(self) -> list[str]:
         return [f"train/{name}" for name in image_names(self.where / "train")]
@@ -76,30 +77,45 @@ class _Zipped:
 
     def __init__(self, path: Path, checksums: Mapping[str, str]) -> None:
         self.where = path
-        self.zip = ZipFile(BytesIO(checked_bytes(path, checksums)))
+        data = checked_bytes(path, checksums)
+        try:
+            self.zip = ZipFile(BytesIO(data))
+            for member in self.zip.infolist():
+                check_size(member.file_size, member.filename)
+        except Exception as error:  # a broken archive leads its reader to raise whatever
+            raise broken(path, error) from error
 
     def text(self, name: str) -> str:
-        return self.zip.read(_TOP + name).decode()
+        return decoded(_content(self.zip, name, self.where), self.where / name)
 
     def training_images(self) -> list[str]:
         inside = (name.removeprefix(_TOP) for name in self.zip.namelist())
         return [name for name in inside if name.startswith("train/") and name.endswith(".JPEG")]
 
     def items(self, names: Sequence[str]) -> Encoded:
-        return _Members(self.zip, names)
+        return _Members(self.zip, names, self.where)
 
 
 class _Members:
     """Some files of a zip."""
 
-    def __init__(self, zip: ZipFile, names: Sequence[str]) -> None:
-        self.zip, self.names = zip, names
+    def __init__(self, zip: ZipFile, names: Sequence[str], where: Path) -> None:
+        self.zip, self.names, self.where = zip, names, where
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __getitem__(self, row: int, /) -> bytes:
-        return self.zip.read(_TOP + self.names[row])
+        return _content(self.zip, self.names[row], self.where)
+
+
+def _content(zip: ZipFile, name: str, where: Path) -> bytes:
+    try:
+        return zip.read(_TOP + name)
+    except KeyError:
+        raise FileNotFoundError(f"{where} lacks {brief(name)}; download it again.") from None
+    except Exception as error:  # a broken archive leads its reader to raise whatever
+        raise broken(where / brief(name), error) from error
 
 
 def _source(files: _Unpacked | _Zipped) -> Source:
@@ -108,11 +124,16 @@ def _source(files: _Unpacked | _Zipped) -> Source:
     places = {wnid: place for place, wnid in enumerate(wnids)}
 
     def split(labelled: Sequence[tuple[str, str]]) -> Split:
+        if not labelled:
+            raise ValueError(f"{files.where} holds no classes; download it again.")
         names, classes = zip(*labelled, strict=True)
         unknown = [name for name, wnid in labelled if wnid not in places]
         if unknown:
-            raise ValueError(f"{files.where / unknown[0]} is of a class that wnids.txt lacks.")
-        images = decode_all(files.items(names), name=lambda row: str(files.where / names[row]))
+            place = files.where / brief(unknown[0])
+            raise ValueError(f"{place} is of a class that wnids.txt lacks.")
+        images = decode_all(
+            files.items(names), name=lambda row: str(files.where / brief(names[row]))
+        )
         return Split(images, torch.tensor([places[wnid] for wnid in classes]), class_names)
 
     return Source("image", split(_train_images(files, places)), split(_test_images(files)))
@@ -123,7 +144,7 @@ def _train_images(files: _Unpacked | _Zipped, places: Mapping[str, int]) -> list
     found = [(name, name.split("/")[1]) for name in files.training_images()]
     missing = places.keys() - {wnid for _, wnid in found}
     if missing:
-        raise ValueError(f"{files.where / 'train' / min(missing)} holds no images.")
+        raise ValueError(f"{files.where / 'train' / brief(min(missing))} holds no images.")
     # Images of a class are numbered from 0 without leading zeros.
     return sorted(found, key=lambda one: (places.get(one[1], -1), len(one[0]), one[0]))
 
@@ -133,6 +154,9 @@ def _test_images(files: _Unpacked | _Zipped) -> list[tuple[str, str]]:
     lines = [line.split("\t") for line in files.text(name).splitlines()]
     if not lines or any(len(line) < 2 for line in lines):
         raise ValueError(f"{files.where / name} must have an image and a class in each line.")
+    outside = [line[0] for line in lines if Path(line[0]).name != line[0] or "\\" in line[0]]
+    if outside:
+        raise ValueError(f"{files.where / name} names {brief(outside[0])}, not an image beside it.")
     return [(f"val/images/{line[0]}", line[1]) for line in lines]
 
 
@@ -140,7 +164,7 @@ def _parquet_split(files: Sequence[Path], words: Path) -> Split:
     images, labels, wnids = read_parquet_images(files)
     if wnids is None:
         raise ValueError(f"{files[0]} names no classes; download it again.")
-    text = words.read_text(encoding="utf-8") if words.is_file() else ""
+    text = decoded(words.read_bytes(), words) if words.is_file() else ""
     return Split(images, labels, _names(wnids, text))
 
 

@@ -7,6 +7,8 @@ import re
 from itertools import count
 from pathlib import Path
 
+from .._files import write_atomically
+
 
 def keep_old(path: Path) -> Path:
     """Keep a file under the next free number beside it, and return that name.
@@ -44,13 +46,12 @@ def _copy(path: Path, backup: Path) -> None:
 
 
 def _copy_bytes(path: Path, backup: Path) -> None:
+    """Copy a file to a new name; a kill leaves nothing there that could be taken for a copy."""
     data, mode = path.read_bytes(), path.stat().st_mode
-    with backup.open("xb") as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            os.chmod(backup, mode & 0o777)
-        except BaseException:
-            backup.unlink()
-            raise
+    backup.touch(mode & 0o777, exist_ok=False)  # so that nobody else takes it
+    try:
+        os.chmod(backup, mode & 0o777)
+        write_atomically(backup, data, named_after=path)
+    except BaseException:
+        backup.unlink()
+        raise

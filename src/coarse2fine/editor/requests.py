@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from secrets import compare_digest
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from .._files import decode_json
+from .._messages import brief
 from .session import ChangedError
 
 if TYPE_CHECKING:
@@ -50,6 +54,21 @@ class Handler(BaseHTTPRequestHandler):
 
     server: EditorServer
     timeout = 20  # for each wait on the other side
+    most_seconds = 120.0  # for all of a request, however slowly it drips in
+
+    def handle(self) -> None:
+        """Answer a request, of which nothing is read after a while."""
+        ends = Timer(self.most_seconds, self._stop_reading)
+        ends.daemon = True
+        ends.start()
+        try:
+            super().handle()
+        finally:
+            ends.cancel()
+
+    def _stop_reading(self) -> None:
+        with suppress(OSError):  # it is gone already
+            self.connection.shutdown(socket.SHUT_RD)
 
     def do_GET(self) -> None:
         """Answer with the page, a file of it, or the hierarchy."""
@@ -172,7 +191,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what is no proper request in the same way as everything else."""
-        self._send(code, _JSON, _encoded({"error": message or explain or "No proper request."}))
+        text = brief(message or explain or "No proper request.")
+        self._send(code, _JSON, _encoded({"error": text}))
 
     def version_string(self) -> str:
         """Return the name of the server, without the versions of what it is made of."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from .._files import decode_json, write_atomically
 from .._levels import FORMAT
+from .._writing import writing
 from ..hierarchy import Hierarchy
 from .backups import keep_old
 
@@ -118,7 +119,8 @@ class Session:
             return None
         if not os.access(self.path, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is read-only", str(self.path))
-        backup = keep_old(self.path) if present != self._own else None
+        with writing(self.path):
+            backup = keep_old(self.path) if present != self._own else None
         try:
             write_atomically(self.path, text)
         except BaseException:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import parse_json, write_atomically
+from .._writing import writing
 from ..errors import RunError
 from ..training.result import BASELINE, RunResult
 from ..training.run import RESULT
@@ -98,7 +99,8 @@ def file_of(
 
 def store_content(path: Path, content: Content) -> None:
     """Write results to a file, and make its folder where there is none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, indent=1, ensure_ascii=False)
     # A row of a matrix is one line, not one for each number.
     text = re.sub(r"\[\s+[-\d.eE,\s]+\]", lambda found: "".join(found[0].split()), text)

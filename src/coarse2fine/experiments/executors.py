@@ -12,8 +12,10 @@ from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExec
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
+from .._writing import writing
 from ..errors import RunError, require
 
 CONNECT_SECONDS = 10
@@ -108,7 +110,8 @@ class Processes(Executor):
 def _one_process() -> ProcessPoolExecutor:
     # A fork would share torch's threads and locks.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, context, initializer=_begin_worker)
+    with writing(Path("/dev/shm")):  # noqa: S108
+        return ProcessPoolExecutor(1, context, initializer=_begin_worker)
 
 
 @contextmanager

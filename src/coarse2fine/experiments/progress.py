@@ -7,7 +7,9 @@ import time
 from collections import defaultdict
 from typing import Any
 
+from .._printable import printable
 from ..errors import require
+from ..training.progress import plain_console
 from ..training.result import RunResult
 from .declaration import Setting
 from .runner import Observer
@@ -69,10 +71,7 @@ class Board(Observer):
 
     def __init__(self) -> None:
         progress = require("rich.progress", "train")
-        console = require("rich.console", "train").Console
-        self._console: Any = console(
-            stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False
-        )
+        self._console: Any = plain_console()
         self._bar: Any = progress.Progress(
             progress.TextColumn("{task.completed:.0f} of {task.total:.0f} runs"),
             progress.BarColumn(),
@@ -99,7 +98,7 @@ class Board(Observer):
             self._begun.setdefault(task, time.monotonic())
         if self._console.is_terminal:
             now = "; ".join(f"{task}, epoch {task.epochs_done}" for task in tasks)
-            self._bar.update(self._id, left=self._time_left(), now=now)
+            self._bar.update(self._id, left=self._time_left(), now=printable(now))
 
     def done(self, task: Task, result: RunResult) -> None:
         """Write a line."""
@@ -118,7 +117,8 @@ class Board(Observer):
     def retried(self, task: Task) -> None:
         """Write a line."""
         self._begun.pop(task, None)
-        self._console.print(f"{task}: its process has died; it goes on from its last checkpoint")
+        text = f"{task}: its process has died; it goes on from its last checkpoint"
+        self._console.print(printable(text))
 
     def close(self) -> None:
         """Nothing more happens."""
@@ -131,7 +131,8 @@ class Board(Observer):
 
     def _say(self, task: Task, what: str) -> None:
         done = self._total - len(self._estimate.left)
-        self._console.print(f"{done} of {self._total}: {task}: {what}{self._time_left('; ')}")
+        text = f"{done} of {self._total}: {task}: {what}{self._time_left('; ')}"
+        self._console.print(printable(text))
 
     def _time_left(self, before: str = "") -> str:
         now = time.monotonic()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
+from .._files import write_atomically
 from ..data.load import VARIABLE
 from ..errors import RunError, require
-from ..training.run import versions
+from ..training.run import Run, versions
 from . import find_experiment
 from .content import (
     FORMAT,
@@ -100,6 +102,7 @@ class Reproduction:
         for task in self.tasks:
             if task.is_done:
                 task.check()  # rather now than after hours
+                Run(task.path).tidy()  # whose worker may have been killed before it could
         try:
             return Runner(executor, observer).run(self.tasks)
         finally:
@@ -170,7 +173,8 @@ def draw(content: Content, path: Path) -> list[Path]:
     text = path.with_suffix(".md")
     scale = content["scale"]
     heading = f"{content['title']}; scale {scale['name']}: {scale['about']}."
-    text.write_text(f"{heading}\n\n{table(content, markdown)}\n", encoding="utf-8")
+    page = f"{heading}\n\n{table(content, markdown)}\n"
+    write_atomically(text, escape(page, quote=False))  # as Markdown may hold HTML
     written = [text]
     if content["figure"] is None or not any(row["runs"] for row in content["settings"]):
         return written

@@ -8,17 +8,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from .._writing import writing
 from ..data import Source
 from ..data.load import load_data
 from ..errors import require
 from ..methods import PLAIN
 from ..training.config import without_say
 from ..training.fit import given_hierarchy, launch
+from ..training.memory import telling_of_memory
 from ..training.progress import Watcher
 from ..training.result import BASELINE, RunResult
-from ..training.run import CONFIG, METRICS, RESULT, check_same, read_lines
+from ..training.run import CONFIG, METRICS, RESULT, check_same, count_lines
 from ..training.seed import SeedRuns, Study
 from .declaration import OF_MACHINE, Setting, Variant
 
@@ -87,7 +89,7 @@ class Task:
     @property
     def epochs_done(self) -> int:
         """How many epochs it has trained so far."""
-        return len(read_lines(self.path / METRICS))
+        return count_lines(self.path / METRICS)
 
     def __hash__(self) -> int:
         return hash(self.path)
@@ -124,6 +126,7 @@ def expand(
 _ONE_AT_A_TIME = threading.Lock()
 
 
+@telling_of_memory()
 def carry_out(task: Task) -> RunResult:
     """Train, go on where training was, or read what is done."""
     import torch
@@ -134,9 +137,7 @@ def carry_out(task: Task) -> RunResult:
         runs = SeedRuns(_study(task), task.seed, search=f"search-{task.name}")
         if task.variant is not None:
             return runs.train_method(task.variant.trains_by, task.name)
-        baseline = runs.baseline
-        assert baseline is not None  # noqa: S101
-        return baseline
+        return cast(RunResult, runs.baseline)  # without one, there would be no such task
 
 
 @contextmanager
@@ -147,11 +148,12 @@ def _kept(task: Task) -> Iterator[None]:
     """
     filelock = require("filelock", "train")
     folder = task.path.parent
-    folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as kept:
-        kept.enter_context(filelock.FileLock(folder / f".{task.name}.lock"))
-        if task.shares_trainings:
-            kept.enter_context(filelock.FileLock(folder / ".lock"))
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            kept.enter_context(filelock.FileLock(folder / f".{task.name}.lock"))
+            if task.shares_trainings:
+                kept.enter_context(filelock.FileLock(folder / ".lock"))
         yield
 
 

@@ -12,7 +12,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -107,9 +107,9 @@ class CoarseToFineCallback(callbacks.Callback):
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Set the level of the epoch, and log it."""
-        assert self.curriculum is not None  # noqa: S101
-        self.curriculum.step(trainer.current_epoch)
-        pl_module.log("curriculum_level", float(self.curriculum.level), sync_dist=True)
+        curriculum = cast(Curriculum, self.curriculum)  # made when training started
+        curriculum.step(trainer.current_epoch)
+        pl_module.log("curriculum_level", float(curriculum.level), sync_dist=True)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the hierarchy and the boundaries of the levels as plain values."""
@@ -231,8 +231,9 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
             f"is not read; if you trust it, load the baseline by load_from_checkpoint(..., "
             f"weights_only=False) and give that module in place of the path."
         ) from error
-    except RuntimeError as error:
-        raise ValueError(f"{path} is not a Lightning checkpoint: {error}") from error
+    except (RuntimeError, EOFError, ValueError, LookupError, TypeError) as error:
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path} is not a Lightning checkpoint: {reason}") from error
     if not isinstance(content, dict) or not isinstance(content.get("state_dict"), dict):
         raise ValueError(f"{path} is not a Lightning checkpoint: it has no 'state_dict'.")
     return dict(content["state_dict"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reprlib import repr as short
 from typing import TYPE_CHECKING
 
 from .._imports import imported
@@ -38,9 +39,9 @@ def find_method(name: str) -> type[Method]:
     if ":" not in location:
         raise ValueError(
             f"method must be one of {', '.join(METHODS)}, or one of your own as "
-            f"package.module:Class. Got {name!r}."
+            f"package.module:Class. Got {short(name)}."
         )
     found = imported(location, "method")
     if not (isinstance(found, type) and issubclass(found, Method)):
-        raise TypeError(f"method {name!r} must be a subclass of coarse2fine.methods.base.Method.")
+        raise TypeError(f"method {short(name)} must be a subclass of {Method.__module__}.Method.")
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
+from reprlib import repr as short
 from typing import Any
 
 from . import find_method
@@ -41,7 +42,7 @@ def settings_of(name: str, settings: Settings) -> dict[str, float]:
     for setting, value in own.items():
         if setting not in defaults:
             known = f"but {', '.join(defaults)}" if defaults else "nor any other"
-            raise ValueError(f"the method {name} has no setting {setting!r}, {known}.")
+            raise ValueError(f"the method {name} has no setting {short(setting)}, {known}.")
         is_whole = isinstance(defaults[setting], int)
         _check_value(setting, value, kind.least.get(setting, -math.inf), is_whole)
     return own
@@ -52,7 +53,7 @@ def _check_value(setting: str, value: float, least: float, is_whole: bool) -> No
     if not is_number or not least <= value < math.inf:
         what = "an integer" if is_whole else "a number"
         bound = "" if math.isinf(least) else f" of at least {least:g}"
-        raise ValueError(f"{setting} must be {what}{bound}. Got {value!r}.")
+        raise ValueError(f"{setting} must be {what}{bound}. Got {short(value)}.")
 
 
 def _defaults(kind: type[Method]) -> dict[str, float]:

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from .._colours import COLOURS
+from .._printable import JOINERS, printable
 from ..errors import require
 
 # As far from white as from the black of a dark page: text, the baseline, what is not data.
@@ -14,7 +15,6 @@ INK = "#7a7a7a"
 FAINT = "rgba(128,128,128,0.25)"
 BASELINE = "baseline"
 BETTER, WORSE = COLOURS[:2]
-JOINERS = "\u200c\u200d"  # letters of Persian and families of emoji are written with them
 MOST_LETTERS = 40
 
 
@@ -52,13 +52,7 @@ def shown(name: str, most: int = MOST_LETTERS) -> str:
         >>> shown("<b>cat & dog</b>"), shown("a\nb"), shown("hippopotamus", 6), shown(" ")
         ('&lt;b&gt;cat &amp; dog&lt;/b&gt;', 'a\\nb', 'hippo…', '“ ”')
     """
-    printable = (
-        letter
-        if letter.isprintable() or letter in JOINERS
-        else letter.encode("unicode_escape").decode()
-        for letter in name[: most + 1]
-    )
-    text = "".join(printable)
+    text = printable(name[: most + 1], keep=JOINERS)
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     return escape(text, quote=False).replace("$", "&#36;") if text.strip() else f"“{text}”"
 

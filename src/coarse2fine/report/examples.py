@@ -16,7 +16,8 @@ import torch
 from .._arrays import IntArray
 from ..data import Split, load_data
 from ..errors import RunError, require
-from ..training.config import GIVEN, Config
+from ..training.config import GIVEN
+from ..training.identity import stored_config
 from ..training.restore import divided_as_in_training
 from .clusters import Layout
 from .runs import FinishedRun
@@ -67,7 +68,7 @@ def example_sheet(
 
 
 def _test_samples(run: FinishedRun, folder: str | os.PathLike[str] | None) -> Split:
-    config = Config.from_dict(run.content["config"])
+    config = stored_config(run.content["config"])
     if config.data == GIVEN:
         raise RunError("the data were Python objects, which cannot be read again")
     source = load_data(

@@ -153,9 +153,6 @@ def gather(sources: Iterable[Source]) -> Gathered:
 
 def _load(path: Path) -> FinishedRun:
     content, result = run_content(path), RunResult.load(path)
-    numbers = (result.seed, result.accuracy, result.epochs, result.best_epoch, result.seconds)
-    if not all(isinstance(number, int | float) for number in numbers):
-        raise RunError(f"{path / RESULT} is damaged: it lacks numbers.")
     whole = path.resolve().parent
     comparison = whole.parent if SEED.fullmatch(whole.name) else whole
     return FinishedRun(result, content, str(path), comparison)

@@ -55,7 +55,8 @@ def _methods(folder: Path) -> list[Path]:
 
 def _place(run: Path) -> tuple[int, str]:
     content = run_content(run)
-    asked = list(content["config"].get("methods") or ())
+    asked = content["config"].get("methods")
+    asked = asked if isinstance(asked, list) else []
     method = content["method"]
     return (asked.index(method) if method in asked else len(asked)), run.name
 

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from .._files import make_readable, parse_json
+from .._files import check_is_file, make_readable, parse_json
+from .._messages import brief
+from .._writing import writing
 from ..errors import RunError
 
-_STATE = "state.json"
+_STATE, _OWN = "state.json", "own"
 Tensors = dict[str, Tensor]
 
 
@@ -44,28 +45,38 @@ class Checkpoint:
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint into a folder of them, and remove all but the one before."""
-    folder.mkdir(exist_ok=True)
-    present = _numbered(folder)
-    _remove_unfinished(folder)
-    unfinished = folder / f".{checkpoint.number:06d}"
-    unfinished.mkdir()
+    final = folder / f"{checkpoint.number:06d}"
+    unfinished = folder / f".{final.name}"
+    with writing(final):
+        folder.mkdir(exist_ok=True)
+        present = _numbered(folder)
+        _remove_unfinished(folder)
+        try:
+            _write(unfinished, checkpoint)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)  # on a full disk it only takes room
+            raise
+        if final.exists():  # it was found damaged, and training came this far again
+            shutil.rmtree(final)
+        unfinished.rename(final)
+        _sync(folder)
+        older = [path for path in present if int(path.name) < checkpoint.number]
+        for path in {*present} - {*older[-1:], final}:  # those with a higher number are damaged
+            shutil.rmtree(path)
+
+
+def _write(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint's files into a new folder, and put them on the disk."""
+    folder.mkdir()
     checksums = {}
     for group, tensors in checkpoint.tensors.items():
-        path = unfinished / f"{group}.safetensors"
+        path = folder / f"{group}.safetensors"
         save_tensors(path, tensors)
-        checksums[path.name] = _checksum(path)
+        checksums[path.name] = checksum(path)
     content = {"state": checkpoint.state, "checksums": checksums}
-    (unfinished / _STATE).write_text(json.dumps({**content, "own": _digest(content)}))
-    _sync(unfinished / _STATE)
-    _sync(unfinished)
-    final = folder / f"{checkpoint.number:06d}"
-    if final.exists():  # it was found damaged, and training came this far again
-        shutil.rmtree(final)
-    unfinished.rename(final)
+    (folder / _STATE).write_text(json.dumps(signed(content)))
+    _sync(folder / _STATE)
     _sync(folder)
-    older = [path for path in present if int(path.name) < checkpoint.number]
-    for path in {*present} - {*older[-1:], final}:  # those with a higher number are damaged
-        shutil.rmtree(path)
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
@@ -78,8 +89,8 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     for path in reversed(_numbered(folder)):
         try:
             found = _load(path)
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            damaged.append(f"{path} ({error})")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            damaged.append(f"{path} ({brief(error)})")
             continue
         if damaged:
             warnings.warn(
@@ -118,17 +129,19 @@ def save_tensors(path: Path, tensors: Tensors) -> None:
 
 def load_tensors(path: Path) -> Tensors:
     """Read a safetensors file, with one sentence that names it where it cannot be read."""
+    check_is_file(path)
     try:
         return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path}: not readable as safetensors: {error}") from None
+    except Exception as error:  # types that torch lacks lead it to raise whatever
+        raise ValueError(f"{path}: not readable as safetensors: {brief(error)}") from None
 
 
 def _numbered(folder: Path) -> list[Path]:
     """Return the finished checkpoints of a folder, oldest first."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if path.name.isdigit())
+    found = [path for path in folder.iterdir() if path.name.isdecimal()]
+    return sorted(found, key=lambda path: int(path.name))
 
 
 def _remove_unfinished(folder: Path) -> None:
@@ -140,25 +153,44 @@ def _remove_unfinished(folder: Path) -> None:
 
 def _load(path: Path) -> Checkpoint:
     content = parse_json(path / _STATE)
-    own = content.pop("own")
-    if own != _digest(content):
-        raise ValueError(f"{_STATE} has changed since it was written")
-    for name, checksum in content["checksums"].items():
-        if _checksum(path / name) != checksum:
+    check_signature(content, _STATE)
+    for name, wanted in content["checksums"].items():
+        if Path(name).name != name:  # it would lead out of the folder
+            raise ValueError(f"{_STATE} names the file {name!r}")
+        check_is_file(path / name)
+        if checksum(path / name) != wanted:
             raise ValueError(f"{name} has changed since it was written")
-    tensors = {Path(name).stem: load_file(path / name) for name in content["checksums"]}
+    tensors = {Path(name).stem: load_tensors(path / name) for name in content["checksums"]}
     return Checkpoint(int(path.name), content["state"], tensors)
 
 
-def _checksum(path: Path) -> str:
-    digest = hashlib.sha256()
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    found = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+            found.update(block)
+    return found.hexdigest()
 
 
-def _digest(content: dict[str, Any]) -> str:
+def signed(content: dict[str, Any]) -> dict[str, Any]:
+    """Return plain values with a checksum of their own, see `check_signature`."""
+    return {**content, _OWN: digest(content)}
+
+
+def check_signature(content: dict[str, Any], name: str) -> None:
+    """Raise a `ValueError` where values are not those that `signed` was given.
+
+    Args:
+        content: What was read.
+        name: Of the file.
+    """
+    if content[_OWN] != digest({key: value for key, value in content.items() if key != _OWN}):
+        raise ValueError(f"{name} has changed since it was written")
+
+
+def digest(content: Any) -> str:
+    """Return the SHA-256 of plain values."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

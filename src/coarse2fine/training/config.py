@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from reprlib import repr as short
+from typing import TYPE_CHECKING, Any
 
-from ..clustering import Linkage
-from ..distances import Metric
 from ..methods import PLAIN, find_method
-from ..methods.making import settings_of
+from .checks import check_config
 
 if TYPE_CHECKING:
     from ..methods.base import Need
     from .recipes import Recipe
 
-Rule = Literal["reach-90", "best-epoch", "search"]
-RULES = get_args(Rule)
 GIVEN = "given"  # stands for a Python object
 CANDIDATES = (5, 10, 20, 30, 40, 50)  # the paper's, for its big models
 
@@ -124,7 +121,7 @@ class Config:
                 object.__setattr__(self, name, _as_tuple(value))
         if self.method_settings == {}:
             object.__setattr__(self, "method_settings", None)
-        _check(self)
+        check_config(self)
 
     def with_recipe(self, recipe: Recipe) -> Config:
         """Return the settings with those that are None taken from a recipe."""
@@ -143,9 +140,11 @@ class Config:
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> Config:
         """Return the settings that `to_dict` gave."""
+        if not isinstance(settings, dict):
+            raise TypeError(f"the settings must be a dict. Got {short(settings)}.")
         unknown = settings.keys() - {field.name for field in dataclasses.fields(cls)}
         if unknown:
-            raise ValueError(f"there is no setting {sorted(unknown)[0]!r}.")
+            raise ValueError(f"there is no setting {short(min(unknown, key=str))}.")
         return cls(**settings)
 
     def __str__(self) -> str:
@@ -175,114 +174,6 @@ def without_say(method: str) -> tuple[str, ...]:
     """
     whole = ("methods", "baseline")
     return (*whole, *CURRICULUM_SETTINGS) if method == PLAIN else whole
-
-
-OPTIMISERS = ("adam", "adamw", "sgd")
-
-
-# The least that a setting may be; whole numbers, then any.
-_LEAST_WHOLE = {
-    "epochs": 1,
-    "batch_size": 1,
-    "accumulate": 1,
-    "stage_epochs": 1,
-    "image_size": 1,
-    "max_levels": 2,
-    "patience": 0,
-    "workers": 0,
-}
-_LEAST = {"weight_decay": 0, "momentum": 0}
-_MORE_THAN_ZERO = ("learning_rate", "clip")
-_SHARES = ("val_share", "test_share")
-
-
-def _check(config: Config) -> None:
-    _check_names(config)
-    for name, least in _LEAST_WHOLE.items():
-        _check_number(name, getattr(config, name), int)
-        _check_at_least(name, getattr(config, name), least)
-    for name in (*_LEAST, *_MORE_THAN_ZERO, *_SHARES):
-        _check_number(name, getattr(config, name), (int, float))
-    for name, least in _LEAST.items():
-        _check_at_least(name, getattr(config, name), least)
-    for name in _MORE_THAN_ZERO:
-        value = getattr(config, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise ValueError(f"{name} must be more than 0. Got {value}.")
-    for name in _SHARES:
-        value = getattr(config, name)
-        if value is not None and not 0 <= value < 1:
-            raise ValueError(f"{name} must be at least 0 and less than 1. Got {value}.")
-    _check_lists(config)
-    _check_baseline(config)
-
-
-def _check_names(config: Config) -> None:
-    _check_choice("metric", config.metric, get_args(Metric))
-    _check_choice("linkage", config.linkage, get_args(Linkage))
-    for method in config.methods:
-        find_method(method)
-    if not isinstance(config.method_settings, dict | None):
-        raise TypeError(f"method_settings must be a dict. Got {config.method_settings!r}.")
-    for name, value in (config.method_settings or {}).items():
-        method = str(name).rpartition(".")[0]
-        if not method:
-            raise ValueError(f"method_settings must be named METHOD.NAME. Got {name!r}.")
-        settings_of(method, {name: value})
-    if not isinstance(config.track_test, bool | None):
-        raise TypeError(f"track_test must be True or False. Got {config.track_test!r}.")
-    if config.optimiser is not None:
-        _check_choice("optimiser", config.optimiser, OPTIMISERS)
-    length = config.curriculum_epochs
-    if isinstance(length, str):
-        _check_choice("curriculum_epochs", length, RULES, "a number of epochs, or ")
-    else:
-        _check_number("curriculum_epochs", length, int)
-        _check_at_least("curriculum_epochs", length, 1)
-
-
-def _check_lists(config: Config) -> None:
-    if len(set(config.methods)) < len(config.methods):
-        raise ValueError(f"methods must be different. Got {config.methods}.")
-    if not all(0 < share < 1 for share in config.milestones or ()):
-        raise ValueError(f"milestones must be shares of the epochs. Got {config.milestones}.")
-    for seed in config.seeds:
-        _check_number("seeds", seed, int)
-    if not config.seeds or len(set(config.seeds)) < len(config.seeds) or min(config.seeds) < 0:
-        raise ValueError(f"seeds must be different numbers from 0 on. Got {config.seeds}.")
-
-
-def _check_baseline(config: Config) -> None:
-    if config.hierarchy is not None and config.hierarchy_model is not None:
-        raise ValueError("give hierarchy or hierarchy_model, not both.")
-    if config.baseline:
-        return
-    if config.is_needed("class_vectors"):
-        raise ValueError("one of the methods needs a baseline, whose final layer it looks at.")
-    is_given = config.hierarchy is not None or config.hierarchy_model is not None
-    if not is_given and config.is_needed("hierarchy"):
-        raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
-    if config.is_needed("length") and isinstance(config.curriculum_epochs, str):
-        raise ValueError(
-            f"without a baseline, curriculum_epochs must be a number, as the rule "
-            f"{config.curriculum_epochs!r} looks at the baseline."
-        )
-
-
-def _check_choice(name: str, value: object, valid: tuple[str, ...], other: str = "") -> None:
-    if value not in valid:
-        raise ValueError(f"{name} must be {other}one of {', '.join(valid)}. Got {value!r}.")
-
-
-def _check_number(name: str, value: object, kind: type | tuple[type, ...]) -> None:
-    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-        what = "an integer" if kind is int else "a number"
-        raise TypeError(f"{name} must be {what}. Got {value!r}.")
-
-
-def _check_at_least(name: str, value: Any, least: int) -> None:
-    if value is not None and not value >= least:
-        raise ValueError(f"{name} must be at least {least}. Got {value}.")
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

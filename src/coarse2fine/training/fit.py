@@ -21,15 +21,17 @@ from ..hierarchy import Hierarchy
 from ..models import default_model
 from .config import GIVEN, Config
 from .hierarchies import read_hierarchy
-from .identity import import_path, structure
-from .memory import keep_freed_memory
+from .identity import import_path, structure, trust
+from .memory import keep_freed_memory, telling_of_memory
+from .peers import PEER_SECONDS, minding_peers, wait_at_most
 from .progress import Watcher
 from .recipes import recipe_for
 from .result import Result, RunResult
-from .run import CONFIG, RESULT, check_same, locked, provenance, write_json
+from .run import COMPARISON, CONFIG, RESULT, check_same, locked, provenance, write_json
 from .seed import SeedRuns, Study
 
 
+@telling_of_memory()
 def fit(
     data: Any,
     test: Any = None,
@@ -42,6 +44,7 @@ def fit(
     out: str | Path | None = None,
     watcher: Watcher | None = None,
     checkpoint_seconds: float = 10.0,
+    peer_seconds: float = PEER_SECONDS,
     **settings: Any,
 ) -> Result:
     """Train a classifier with and without a coarse-to-fine curriculum, and compare them.
@@ -67,6 +70,8 @@ def fit(
         out: The directory. Defaults to None: one in ``runs`` named by the settings.
         watcher: Told what happens. Defaults to None: nobody is.
         checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
+        peer_seconds: How long the processes of a training wait for one that does not answer.
+            Defaults to 600.0.
         **settings: See `coarse2fine.Config`.
 
     Returns:
@@ -91,7 +96,7 @@ def fit(
     if callable(model):
         asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
     config = resolve(asked, source)
-    fabric = launch(config)
+    fabric = launch(config, peer_seconds)
     given = given_hierarchy(hierarchy, config, source)
     study = Study(
         fabric=fabric,
@@ -104,7 +109,10 @@ def fit(
         watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
         checkpoint_seconds=checkpoint_seconds,
     )
-    with locked(study.path) if fabric.is_global_zero else nullcontext():
+    with (
+        minding_peers(fabric, peer_seconds),
+        locked(study.path) if fabric.is_global_zero else nullcontext(),
+    ):
         return _compare(study)
 
 
@@ -112,6 +120,7 @@ def resolve(config: Config, source: Source) -> Config:
     """Return the settings with the model and its recipe filled in for the data."""
     model = config.model or default_model(source.kind)
     filled = replace(config, model=model).with_recipe(recipe_for(model))
+    trust(model, model.partition("#")[0])
     for name in filled.method_settings or {}:
         if name.rpartition(".")[0] not in filled.methods:
             raise ValueError(
@@ -123,8 +132,13 @@ def resolve(config: Config, source: Source) -> Config:
     return filled
 
 
-def launch(config: Config) -> Fabric:
-    """Return Lightning Fabric for the settings, started; under torchrun with its processes."""
+def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
+    """Return Lightning Fabric for the settings, started; under torchrun with its processes.
+
+    Args:
+        config: Every setting filled in.
+        peer_seconds: See `fit`. Defaults to 600.0.
+    """
     options: dict[str, Any] = {"devices": config.devices, "strategy": config.strategy}
     if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
         local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
@@ -137,7 +151,9 @@ def launch(config: Config) -> Fabric:
     except (RuntimeError, ValueError, ImportError) as error:
         asked = ", ".join(f"{name} {value!r}" for name, value in options.items())
         raise ValueError(f"this machine cannot train with {asked}: {error}") from error
-    fabric.launch()
+    wait_at_most(fabric, peer_seconds)
+    with minding_peers(fabric, peer_seconds):
+        fabric.launch()
     if fabric.device.type == "cpu":
         keep_freed_memory()
     return fabric
@@ -162,7 +178,7 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
 
 def _compare(study: Study) -> Result:
     """Train everything for every seed, and store what came out."""
-    content = {"format": "coarse2fine comparison", "version": 1, **provenance(study.config)}
+    content = {"format": COMPARISON, "version": 1, **provenance(study.config)}
     stored = study.path / CONFIG
     if stored.is_file():
         check_same(stored, content, but=("seeds", "workers"))  # seeds may be added

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +13,12 @@ import numpy as np
 from .._arrays import Array, check_finite, to_floats
 from .._files import parse_json
 from .._levels import FORMAT
+from .._messages import brief
 from ..distances import class_distances
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 MATRICES = (".npy", ".npz", ".csv")
@@ -33,6 +33,7 @@ def read_hierarchy(
     linkage: Any = "single",
     head: str | None = None,
     class_names: Names = None,
+    model: str | Callable[..., nn.Module] | None = None,
 ) -> Hierarchy:
     """Return the hierarchy that a file or a run holds, or that is made from what it holds.
 
@@ -51,12 +52,13 @@ def read_hierarchy(
         head: The name of a checkpoint's final layer. Defaults to None: found by itself.
         class_names: The classes, in order, of what has no names of its own; for a taxonomy,
             the order of its classes. Defaults to None.
+        model: What makes a run's model, see `load_trained`. Defaults to None.
     """
     suffix = path.suffix.lower()
     matrix: Array | Tensor
     own: Names
     if path.is_dir():
-        return _from_run(path, metric, linkage, head)
+        return _from_run(path, metric, linkage, head, model)
     if not path.exists():
         raise FileNotFoundError(f"there is no file or run {path}.")
     if suffix in CHECKPOINTS:
@@ -76,7 +78,7 @@ def read_hierarchy(
     try:
         return _from_matrix(path, matrix, metric, linkage, own or class_names)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{path}: {brief(error)}") from error
 
 
 def _from_matrix(path: Path, matrix: Any, metric: str, linkage: Any, names: Names) -> Hierarchy:
@@ -111,17 +113,18 @@ def _from_tree(path: Path, class_names: Names) -> Hierarchy:
     return Hierarchy.from_taxonomy(path, class_names)
 
 
-def _from_run(path: Path, metric: str, linkage: Any, head: str | None) -> Hierarchy:
+def _from_run(path: Path, metric: str, linkage: Any, head: str | None, model: Any) -> Hierarchy:
     """Return the hierarchy of a run, or of its model where it has none."""
     from .restore import find_run, load_trained
     from .result import RunResult
     from .run import HIERARCHY
+    from .stored import unchanged
 
     run = find_run(path)
     if (run / HIERARCHY).is_file():
         _check_no_choice(run / HIERARCHY, metric, linkage)
-        return Hierarchy.load(run / HIERARCHY)
-    result, trained = RunResult.load(run), load_trained(run)
+        return Hierarchy.load(unchanged(run, HIERARCHY))
+    result, trained = RunResult.load(run), load_trained(run, model)
     options: dict[str, Any] = {"linkage": linkage, "class_names": trained.class_names}
     if metric not in CONFUSION_METRICS:
         head = head or trained.config.head
@@ -155,15 +158,20 @@ def _read_matrix(path: Path) -> tuple[Array, Names]:
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
             arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
-        raise ValueError(f"{path}: not readable as an array of numpy: {error}") from None
+    except Exception as error:  # broken data leads numpy and zipfile to raise whatever
+        raise ValueError(f"{path}: not readable as an array of numpy: {brief(error)}") from None
     numbers = {n: a for n, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiub"}
     if len(numbers) != 1:
         shapes = ", ".join(f"{n} {a.dtype} {a.shape}".strip() for n, a in arrays.items())
-        raise ValueError(f"{path} must hold one matrix of numbers. Got {shapes or 'nothing'}.")
+        found = brief(shapes) or "nothing"
+        raise ValueError(f"{path} must hold one matrix of numbers. Got {found}.")
     (matrix,) = numbers.values()
     names = [a for a in arrays.values() if a.dtype.kind == "U" and a.shape == (len(matrix),)]
-    return to_floats(matrix, str(path)), names[0].tolist() if len(names) == 1 else None
+    try:
+        floats = to_floats(matrix, str(path))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    return floats, names[0].tolist() if len(names) == 1 else None
 
 
 def _is_taxonomy(path: Path) -> bool:
@@ -182,7 +190,7 @@ def _read_csv_matrix(path: Path) -> tuple[Array, Names]:
         matrix = np.array([[float(cell) for cell in row] for row in rows])
     except ValueError as error:
         raise ValueError(
-            f"{path}: neither a matrix of numbers ({error}) nor a taxonomy with the columns "
+            f"{path}: neither a matrix of numbers ({brief(error)}) nor a taxonomy with the columns "
             f"parent and child, or coarse_label and fine_label."
         ) from None
     if matrix.ndim != 2:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,13 +22,13 @@ from ..models import build_model
 from .checkpoint import Tensors
 from .config import Config, without_say
 from .evaluation import Scores, evaluate
+from .identity import Factory, trust
 from .loop import Trainer
 from .progress import Watcher
 from .result import RunResult
 from .run import HIERARCHY, Run, locked, provenance
+from .stored import changed
 from .transforms import transform_for
-
-Factory = str | Callable[..., nn.Module]
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Job:
 
     def train(self, fabric: Fabric, watcher: Watcher, checkpoint_seconds: float) -> RunResult:
         """Train, go on where training was, or read what is done."""
+        trust(str(self.config.model), self.model)
         run = Run(
             self.path,
             is_writer=fabric.is_global_zero,
@@ -81,7 +81,8 @@ class Job:
             allowed = sum(stage.epochs for stage in method.stages)
             watcher.begin(run.path, self.name, self.seed, allowed)
             with locked(run.path) if run.is_writer else nullcontext():
-                self._train(fabric, run, method, transform)
+                if not fabric.broadcast(run.is_done):  # somebody else may have ended it just now
+                    self._train(fabric, run, method, transform)
         fabric.barrier()
         result = RunResult.load(run.path)
         run.tidy()
@@ -91,7 +92,13 @@ class Job:
     def _check_hierarchy(self) -> None:
         """Raise a `RunError` where the run was begun with another hierarchy."""
         stored = self.path / HIERARCHY
-        if self.hierarchy and stored.is_file() and Hierarchy.load(stored) != self.hierarchy:
+        if self.hierarchy is None or not stored.is_file():
+            return
+        try:
+            is_same = Hierarchy.load(stored) == self.hierarchy
+        except ValueError as error:
+            raise changed(self.path, HIERARCHY) from error
+        if not is_same:
             raise RunError(
                 f"{self.path} was begun with another hierarchy; give the same one to go on, or "
                 f"choose another folder."

@@ -1,12 +1,17 @@
-"""Keep freed memory for the next step instead of giving it back to the system."""
+"""Keep freed memory for the next step, and say so where there is not enough."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGEST = 1 << 30
+# Torch's own exceptions are RuntimeErrors, of the CPU and of GPUs alike.
+_SHORT_OF_MEMORY = re.compile(r"not enough memory|out of memory|allocate memory", re.IGNORECASE)
 
 
 def keep_freed_memory() -> bool:
@@ -24,3 +29,23 @@ def keep_freed_memory() -> bool:
     return bool(
         mallopt(_M_MMAP_THRESHOLD, _LARGEST) and mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST - 1)
     )
+
+
+@contextmanager
+def telling_of_memory() -> Iterator[None]:
+    """Say in one sentence that memory has run out, however a library puts it.
+
+    Raises:
+        MemoryError: It has.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _SHORT_OF_MEMORY.search(str(error)):
+            raise
+        reason = (str(error) or "nothing more could be had").partition("\n")[0]
+        raise MemoryError(
+            f"memory has run out ({reason}); free some, and the same command goes on from the "
+            f"last checkpoint; or take another folder and a smaller batch_size, a larger "
+            f"accumulate, or fewer workers."
+        ) from error

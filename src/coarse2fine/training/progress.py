@@ -8,9 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._printable import printable
+from .._writing import writing
 from ..errors import require
 from .result import RunResult
 from .run import Metrics
+
+
+def plain_console() -> Any:
+    """Return a console of rich on the standard error that takes no text for its markup."""
+    return require("rich.console", "train").Console(
+        stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False
+    )
 
 
 class Watcher:
@@ -65,13 +74,13 @@ class TerminalProgress(Watcher):
 
     def __init__(self) -> None:
         progress = require("rich.progress", "train")
-        console = require("rich.console", "train").Console(stderr=True)
+        console = plain_console()
         self._console = console
         self._bars = progress.Progress(
-            progress.TextColumn("{task.description}"),
+            progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[shown]}"),
+            progress.TextColumn("{task.fields[shown]}", markup=False),
             progress.TimeRemainingColumn(),
             console=console,
             transient=True,
@@ -82,7 +91,8 @@ class TerminalProgress(Watcher):
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
         """Show a bar."""
-        self._task = self._bars.add_task(f"seed {seed} {method}", total=epochs, shown="")
+        name = printable(f"seed {seed} {method}")
+        self._task = self._bars.add_task(name, total=epochs, shown="")
 
     def epoch(self, metrics: Metrics) -> None:
         """Move the bar on."""
@@ -97,10 +107,10 @@ class TerminalProgress(Watcher):
             self._bars.remove_task(self._task)
             self._task = None
         self._console.print(
-            f"seed {result.seed} {result.method}: test accuracy {100 * result.accuracy:.2f}, "
-            f"best epoch {result.best_epoch}, {result.epochs} epochs, {result.seconds:.0f} s",
-            highlight=False,
-            soft_wrap=True,
+            printable(
+                f"seed {result.seed} {result.method}: test accuracy {100 * result.accuracy:.2f}, "
+                f"best epoch {result.best_epoch}, {result.epochs} epochs, {result.seconds:.0f} s"
+            )
         )
 
     def close(self) -> None:
@@ -125,8 +135,9 @@ class JsonLines(Watcher):
 
     @staticmethod
     def _write(event: str, content: dict[str, Any]) -> None:
-        sys.stdout.write(json.dumps({"event": event, **content}) + "\n")
-        sys.stdout.flush()
+        with writing(Path("the standard output")):
+            sys.stdout.write(json.dumps({"event": event, **content}) + "\n")
+            sys.stdout.flush()
 
 
 class TensorBoard(Watcher):
@@ -134,7 +145,7 @@ class TensorBoard(Watcher):
 
     def __init__(self) -> None:
         require("tensorboard", "train")
-        self._path: Path | None = None
+        self._path = Path()
         self._writer: Any = None
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
@@ -144,13 +155,14 @@ class TensorBoard(Watcher):
 
     def epoch(self, metrics: Metrics) -> None:
         """Write an epoch's metrics; what the log holds beyond the last checkpoint is purged."""
-        if self._writer is None:
-            from torch.utils.tensorboard import SummaryWriter
+        from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(str(self._path), purge_step=metrics["epoch"])
-        for name, value in metrics.items():
-            if name not in ("epoch", "stage") and value is not None:
-                self._writer.add_scalar(name, value, metrics["epoch"])
+        with writing(self._path):
+            if self._writer is None:
+                self._writer = SummaryWriter(str(self._path), purge_step=metrics["epoch"])
+            for name, value in metrics.items():
+                if name not in ("epoch", "stage") and value is not None:
+                    self._writer.add_scalar(name, value, metrics["epoch"])
 
     def end(self, result: RunResult) -> None:
         """Write the test accuracy."""
@@ -160,6 +172,7 @@ class TensorBoard(Watcher):
 
     def close(self) -> None:
         """Close the log."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with writing(self._path):
+                writer.close()

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import json
-import re
+import tarfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor, nn
 
-from .._files import parse_json
+from .._arrays import check_stored
+from .._files import check_is_file, decode_json, parse_json
+from .._messages import brief
 from ..data import Batches, Data, Kind, Source, Split, Transform, sample
 from ..errors import RunError
-from ..heads import NAMES, find_head
 from ..models import build_model
 from .checkpoint import load_tensors
 from .config import Config
-from .identity import structure_for
+from .final_layer import head_weight
+from .fitting import check_fits, check_kind
+from .identity import Factory, stored_config, stored_model, structure_for
+from .pickled import check_pickles
 from .result import BASELINE, RunResult
 from .run import CHECKPOINT, CONFIG, MODEL
+from .stored import check_data, unchanged
 
 # Where training scripts put the weights in what they save.
 STATE_DICTS = ("state_dict", "model_state_dict", "model")
-# Weight norm and spectral norm only scale these, and distances look at directions alone.
-_UNSCALED = re.compile(r"\.(weight_v|weight_orig|parametrizations\.weight\.original1?)$")
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 # ----------------------------------------------------------------------------------- runs
@@ -83,35 +84,45 @@ class Trained:
         return torch.cat(found) if found else torch.zeros(0, len(self.class_names))
 
 
-def load_trained(path: Path) -> Trained:
+def load_trained(path: Path, model: Factory | None = None) -> Trained:
     """Return the model of a finished run.
 
+    Args:
+        path: The run directory.
+        model: What makes its model, a callable or ``package.module:callable``. Defaults to
+            None: what the run names, if that is ours or was trained by this process.
+
     Raises:
-        RunError: Where the directory is not a run, it is not done, or its model was given
-            as a Python object and cannot be imported.
+        RunError: Where it is not a run, not done, or its model cannot be made again.
     """
     RunResult.load(path)
     try:
         content = parse_json(path / CONFIG)
-        config, data = Config.from_dict(content["config"]), content["data"]
+        config, data = stored_config(content["config"]), content["data"]
         names, shape = tuple(data["class_names"]), tuple(data["input_shape"])
         transform = Transform(**{name: _frozen(value) for name, value in data["transform"].items()})
         others = (tuple(data["columns"]), shape, transform, data["fingerprint"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path / CONFIG} cannot be used: {str(error).rstrip('.')}.") from None
-    weights = load_tensors(path / CHECKPOINT / MODEL)
+        kind = data["kind"]
+        check_kind(shape, names)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = brief(str(error).rstrip("."))
+        raise RunError(f"{path / CONFIG} cannot be used: {text}.") from None
+    check_data(path, data, CONFIG)
+    weights = load_tensors(unchanged(path, f"{CHECKPOINT}/{MODEL}"))
+    name, _, known = str(config.model).partition("#")
+    factory = stored_model(path, str(config.model)) if model is None else model
     try:
-        name, _, known = str(config.model).partition("#")
-        model = build_model(name, len(names), shape, data["kind"])
-        if known and structure_for(name, len(names), shape, data["kind"]) != known:
+        check_fits(factory, len(names), shape, kind, weights)
+        made = build_model(factory, len(names), shape, kind)
+        if known and structure_for(factory, len(names), shape, kind) != known:
             raise ValueError(f"what {name} makes now is another model")
-        model.load_state_dict(weights)
+        made.load_state_dict(weights)
     except (ValueError, TypeError, RuntimeError) as error:
         raise RunError(
-            f"{path}: its model {config.model!r} cannot be made again ({error}); load the "
-            f"weights in {path / CHECKPOINT / MODEL} into a model of your own."
+            f"{path}: its model {brief(config.model)!r} cannot be made again ({brief(error)}); "
+            f"load the weights in {path / CHECKPOINT / MODEL} into a model of your own."
         ) from None
-    return Trained(path, model.eval(), config, data["kind"], names, *others)
+    return Trained(path, made.eval(), config, kind, names, *others)
 
 
 def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> Data | None:
@@ -188,14 +199,19 @@ def read_class_vectors(path: Path, head: str | None = None) -> tuple[Tensor, lis
     if path.suffix.lower() != ".safetensors":
         state = read_state_dict(path)
         shapes = {name: tuple(tensor.shape) for name, tensor in state.items()}
-        return state[_head_weight(path, shapes, head, is_ordered=True)].flatten(1), None
+        name = head_weight(path, shapes, head, is_ordered=True)
+        check_stored(state[name], f"{path}: {brief(name)}")
+        return state[name].flatten(1), None
+    check_is_file(path)
     try:
         with safe_open(path, framework="pt") as file:  # only the final layer is read
             shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            vectors = file.get_tensor(_head_weight(path, shapes, head, is_ordered=False))
-            names = json.loads((file.metadata() or {}).get("class_names", "null"))
-    except (SafetensorError, OSError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: not readable as safetensors: {error}") from None
+            vectors = file.get_tensor(head_weight(path, shapes, head, is_ordered=False))
+            names = decode_json((file.metadata() or {}).get("class_names", "null").encode())
+    except Exception as error:  # types that torch lacks lead it to raise whatever
+        if isinstance(error, FileNotFoundError) or str(error).startswith(f"{path}: "):
+            raise
+        raise ValueError(f"{path}: not readable as safetensors: {brief(error)}") from None
     return vectors.flatten(1), names
 
 
@@ -205,10 +221,18 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     Args:
         path: Holds a state dict, or a dict with one under one of `STATE_DICTS`.
     """
+    check_is_file(path)
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, TypeError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are for who wrote the file
+            if tarfile.is_tarfile(path):  # torch would make a temporary folder, only to refuse it
+                raise ValueError("it is a tar archive")
+            check_pickles(path)
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # broken data leads torch to raise whatever
+        reason = brief(str(error).strip().partition("\n")[0])
         raise ValueError(
             f"{path}: not readable as tensors alone; save model.state_dict() and nothing else "
             f"({reason})"
@@ -219,76 +243,8 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         tensors = {str(name): x for name, x in items if isinstance(x, Tensor)}
         if tensors:
             return tensors
-    found = ", ".join(map(str, whole)) or type(content).__name__
+    found = brief(", ".join(map(str, whole))) or type(content).__name__
     raise ValueError(
         f"{path} holds no state dict, neither itself nor under {', '.join(STATE_DICTS)}. Got "
         f"{found}."
     )
-
-
-def _head_weight(path: Path, shapes: Shapes, head: str | None, *, is_ordered: bool) -> str:
-    """Return which tensor of a state dict is the weight of the final layer."""
-    weights = {_UNSCALED.sub(".weight", name): name for name in shapes}
-    layers = {
-        name.removesuffix("weight").removesuffix("."): shapes[key]
-        for name, key in weights.items()
-        if name.rpartition(".")[2] == "weight" and _is_linear(shapes[key])
-    }
-    if not is_ordered:
-        layers = dict(sorted(layers.items(), key=lambda item: _by_number(item[0])))
-    model, names = _skeleton(layers)
-    try:
-        _, layer = find_head(model, head and head.removesuffix(".weight"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    found = names[layer]
-    if head is None:
-        _check_is_last(path, found, layers, shapes, is_ordered)
-    return weights[f"{found}.weight" if found else "weight"]
-
-
-def _skeleton(layers: Shapes) -> tuple[nn.Module, dict[nn.Module, str]]:
-    """Return empty modules called as the layers are, and the layers' names."""
-    names: dict[nn.Module, str] = {}
-    root = nn.Module()
-    for name, (outputs, inputs, *_) in layers.items():
-        layer = nn.Linear(inputs, outputs, device="meta")
-        names[layer] = name
-        if not name:  # the state dict of a linear layer by itself
-            return layer, names
-        *above, last = name.split(".")
-        module = root
-        for part in above:
-            module = module._modules.setdefault(part, nn.Module()) or module
-        module._modules[last] = layer
-    return root, names
-
-
-def _check_is_last(
-    path: Path, found: str, layers: Shapes, shapes: Shapes, is_ordered: bool
-) -> None:
-    """Refuse to guess which layer is the final one where neither names nor an order tell."""
-    read = {inputs for _, inputs, *_ in layers.values()}
-    unread = [name for name, (outputs, *_) in layers.items() if outputs not in read]
-    likely = [name for name in unread if f"{name}.bias" in shapes] or unread or list(layers)
-    # A layer that nobody reads may read this one, whatever this one is called.
-    is_named = bool(set(found.split(".")) & set(NAMES)) and (
-        is_ordered or all(layers[name][1] != layers[found][0] for name in unread)
-    )
-    is_numbered = all(part.isdecimal() for name in layers for part in name.split("."))
-    is_alone = found in likely and (is_ordered or len(likely) == 1)
-    if not (is_named or is_numbered or is_alone):
-        listed = ", ".join(map(repr, dict.fromkeys([*likely, found])))
-        raise ValueError(
-            f"{path}: the final layer could be any of {listed}; say which: head={likely[-1]!r}."
-        )
-
-
-def _is_linear(shape: tuple[int, ...]) -> bool:
-    """Whether a weight is that of a linear layer or a 1×1 convolution."""
-    return 2 <= len(shape) <= 5 and set(shape[2:]) <= {1}
-
-
-def _by_number(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts layers by number, so that 10 comes after 2."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in name.split(".")]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from reprlib import repr as short
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files import parse_json
+from .._messages import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
 from ..metrics import level_accuracies
 from .run import HIERARCHY, PREDICTIONS, RESULT
+from .stored import damaged_result, read_result, unchanged
 
 if TYPE_CHECKING:
     from torch import nn
@@ -65,20 +69,22 @@ class RunResult:
     def load(cls, path: Path) -> RunResult:
         """Read a finished run's result."""
         try:
-            content = parse_json(path / RESULT)["result"]
+            content = read_result(path)["result"]
             clusters = tuple(content.pop("num_clusters"))
-            return cls(**content, num_clusters=clusters, path=path)
+            found = cls(**content, num_clusters=clusters, path=path)
+            found._check()
+            return found
         except FileNotFoundError:
             raise RunError(
                 f"{path} has no {RESULT}: it is not a run, or not done; go on with it by the "
                 f"command that began it."
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError(f"{path / RESULT} is damaged: {error}.") from None
+            raise damaged_result(path, error) from None
 
     def hierarchy(self) -> Hierarchy:
         """Return the hierarchy that the run was trained with."""
-        return Hierarchy.load(self.path / HIERARCHY)
+        return Hierarchy.load(unchanged(self.path, HIERARCHY))
 
     def predictions(self, part: str = "test") -> tuple[Any, Any]:
         """Return the predicted and the true classes.
@@ -88,14 +94,56 @@ class RunResult:
         """
         from .checkpoint import load_tensors
 
-        tensors = load_tensors(self.path / PREDICTIONS)
-        return tensors[f"{part}.predictions"].numpy(), tensors[f"{part}.targets"].numpy()
+        path = unchanged(self.path, PREDICTIONS)
+        tensors = load_tensors(path)
+        names = (f"{part}.predictions", f"{part}.targets")
+        found = [tensors[name] for name in names if name in tensors]
+        if len(found) < 2 or any(x.dim() != 1 or not _is_whole(x) for x in found):
+            raise RunError(f"{path} is damaged: it has no classes of the {part} samples.")
+        return found[0].numpy(), found[1].numpy()
 
-    def model(self) -> nn.Module:
-        """Return the trained model, where it is one of ours or can be imported."""
+    def _check(self) -> None:
+        """Raise a ValueError where it was read and is not what a training gives."""
+        for name, kinds in _KINDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                raise ValueError(f"{name} is {short(value)}")
+        floats = (self.accuracy, self.val_accuracy or 0, self.seconds, *self.by_rule.values())
+        if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in floats):
+            raise ValueError("it lacks numbers")
+        if not all(type(count) is int for count in self.num_clusters):
+            raise ValueError(f"num_clusters is {short(self.num_clusters)}")
+
+    def model(self, factory: str | Callable[..., nn.Module] | None = None) -> nn.Module:
+        """Return the trained model.
+
+        Args:
+            factory: What makes it, a callable or ``package.module:callable``. Defaults to
+                None: the run says it, which is enough where the model is one of ours or was
+                trained by this process.
+        """
         from .restore import load_trained
 
-        return load_trained(self.path).model
+        return load_trained(self.path, factory).model
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "method": (str,),
+    **dict.fromkeys(("seed", "best_epoch", "epochs"), (int,)),
+    **dict.fromkeys(("accuracy", "seconds"), (int, float)),
+    "val_accuracy": (int, float, NoneType),
+    "levelled_off": (bool,),
+    "curriculum_epochs": (int, NoneType),
+    "by_rule": (dict,),
+}
+
+
+_WHOLE = tuple(f"torch.{kind}" for kind in ("uint8", "int8", "int16", "int32", "int64"))
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Whether a tensor holds integers that numpy has too."""
+    return str(tensor.dtype) in _WHOLE
 
 
 @dataclass(frozen=True)
@@ -153,11 +201,8 @@ class Result:
             return ""
         hierarchy = first.hierarchy()
         rows = [["clusters", *map(str, hierarchy.num_clusters)]]
-        for run in self.runs:
-            if run.seed == first.seed:
-                levels = level_accuracies(*run.predictions(), hierarchy)
-                rows.append([run.method, *(f"{100 * value:.1f}" for value in levels)])
-        return aligned(rows)
+        runs = [run for run in self.runs if run.seed == first.seed]
+        return aligned([*rows, *([run.method, *_level_cells(run, hierarchy)] for run in runs)])
 
     def plot(self, kind: str = "curves", method: str | None = None) -> Any:
         """Return a plotly figure; it needs the extra ``report``.
@@ -195,6 +240,16 @@ class Result:
         means = [_shown(self.accuracies(method)) for method in self.methods]
         gains = [_shown(gains, "+") for gains in map(self.gains, self.methods) if gains]
         return ["mean", *means, *gains]
+
+
+def _level_cells(run: RunResult, hierarchy: Hierarchy) -> list[str]:
+    try:
+        levels = level_accuracies(*run.predictions(), hierarchy)
+    except (ValueError, TypeError) as error:
+        path = run.path / PREDICTIONS
+        text = brief(str(error).removeprefix(f"{path}: "))
+        raise RunError(f"{path} is damaged: {text}") from None
+    return [f"{100 * value:.1f}" for value in levels]
 
 
 def mean_and_error(values: Sequence[float]) -> dict[str, float | None] | None:

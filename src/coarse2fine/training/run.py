@@ -7,6 +7,7 @@ so that its presence means that the run is done.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -16,13 +17,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .._files import parse_json, write_atomically
+from .._files import parse_json, replacing, write_atomically
+from .._messages import brief
+from .._writing import writing
 from ..errors import RunError, require
+from . import stored
 from .checkpoint import (
     Checkpoint,
     Tensors,
@@ -30,6 +36,7 @@ from .checkpoint import (
     remove_checkpoints,
     save_checkpoint,
     save_tensors,
+    signed,
 )
 from .config import Config
 
@@ -37,7 +44,7 @@ CONFIG, METRICS, HIERARCHY, RESULT = (
     "config.json",
     "metrics.jsonl",
     "hierarchy.json",
-    "result.json",
+    stored.RESULT,
 )
 CHECKPOINT, MODEL, METHOD, PREDICTIONS = (
     "checkpoint",
@@ -45,6 +52,7 @@ CHECKPOINT, MODEL, METHOD, PREDICTIONS = (
     "method.safetensors",
     "predictions.safetensors",
 )
+COMPARISON = "coarse2fine comparison"
 Metrics = dict[str, Any]
 
 
@@ -70,18 +78,27 @@ class Run:
         self.path, self.is_writer, self.watch = path, is_writer, watch
         self.checkpoint_seconds = checkpoint_seconds
         self._last_save = time.monotonic()
+        self._digest = hashlib.sha256()  # of all lines of the metrics
         if is_writer:
-            path.mkdir(parents=True, exist_ok=True)
+            with writing(path):
+                path.mkdir(parents=True, exist_ok=True)
 
     # ------------------------------------------------------------------- while it trains
 
     def resume(self) -> Checkpoint | None:
-        """Return the checkpoint to go on from, and cut the metrics back to it."""
+        """Return the checkpoint to go on from, and cut the metrics back to it.
+
+        Raises:
+            RunError: The metrics before the checkpoint are not what they were then.
+        """
         found = load_checkpoint(self.path / CHECKPOINT)
+        lines = self.path / METRICS
+        self._digest, length = _first_lines(lines, found.number if found else 0)
+        if found and found.state.get(METRICS, self._digest.hexdigest()) != self._digest.hexdigest():
+            raise stored.changed(self.path, METRICS)
         if self.is_writer:
-            lines = self.path / METRICS
-            kept = read_lines(lines)[: found.number] if found else []
-            write_atomically(lines, "".join(kept))
+            with writing(lines), lines.open("ab") as file:
+                file.truncate(length)
         return found
 
     def log(self, metrics: Metrics) -> None:
@@ -89,8 +106,10 @@ class Run:
         if not self.is_writer:
             return
         metrics = {name: _as_json(value) for name, value in metrics.items()}
-        with (self.path / METRICS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(metrics) + "\n")
+        line = json.dumps(metrics) + "\n"
+        with writing(self.path / METRICS), (self.path / METRICS).open("a") as file:
+            file.write(line)
+        self._digest.update(line.encode())
         if self.watch:
             self.watch(metrics)
 
@@ -102,26 +121,27 @@ class Run:
         """Write a checkpoint, after the metrics up to it."""
         if not self.is_writer:
             return
-        with (self.path / METRICS).open("rb") as file:
+        with writing(self.path / METRICS), (self.path / METRICS).open("rb") as file:
             os.fsync(file.fileno())
-        save_checkpoint(self.path / CHECKPOINT, checkpoint)
+        state = {**checkpoint.state, METRICS: self._digest.hexdigest()}
+        save_checkpoint(self.path / CHECKPOINT, replace(checkpoint, state=state))
         self._last_save = time.monotonic()
 
     def finish(
         self, model: Tensors, method: Tensors, predictions: Tensors, result: dict[str, Any]
     ) -> None:
-        """Store what came out, the result last."""
-        files = {
-            self.path / CHECKPOINT / MODEL: model,
-            self.path / PREDICTIONS: predictions,
-        }
+        """Store what came out, the result last, with the checksums of all that is kept."""
+        files = {f"{CHECKPOINT}/{MODEL}": model, PREDICTIONS: predictions}
         if method:
-            files[self.path / CHECKPOINT / METHOD] = method
-        for path, tensors in files.items():
-            unfinished = path.with_name(f".{path.name}")
-            save_tensors(unfinished, tensors)
-            unfinished.replace(path)
-        write_json(self.path / RESULT, {"result": result, "versions": versions()})
+            files[f"{CHECKPOINT}/{METHOD}"] = method
+        for name, tensors in files.items():
+            with replacing(self.path / name) as unfinished:
+                save_tensors(unfinished, tensors)
+        kept = [*files, *(name for name in (METRICS, HIERARCHY) if (self.path / name).is_file())]
+        data = parse_json(self.path / CONFIG)["data"]
+        checksums = stored.checksums(self.path, kept, data)
+        content = {"result": result, "versions": versions(), **checksums}
+        write_json(self.path / RESULT, signed(content))
 
     def tidy(self) -> None:
         """Remove what was needed to go on, once the run is done."""
@@ -136,8 +156,14 @@ class Run:
         return (self.path / RESULT).is_file()
 
     def metrics(self) -> list[Metrics]:
-        """Return the metrics of each epoch so far."""
-        return [json.loads(line) for line in read_lines(self.path / METRICS)]
+        """Return the metrics of each epoch so far.
+
+        Raises:
+            RunError: They are damaged.
+        """
+        path = stored.unchanged(self.path, METRICS)
+        lines = enumerate(read_lines(path), 1)
+        return [_parsed_line(path, number, line) for number, line in lines]
 
     def begin(self, content: dict[str, Any], but: tuple[str, ...] = ()) -> None:
         """Store what the run is set by, or check that it is the same as before.
@@ -160,8 +186,41 @@ def read_lines(path: Path) -> list[str]:
     """
     if not path.is_file():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return lines if not lines or lines[-1].endswith("\n") else lines[:-1]
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [f"{line}\n" for line in text.split("\n")[:-1]]
+
+
+def count_lines(path: Path) -> int:
+    """Return how many whole lines a file has, none where it does not exist."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(partial(file.read, 1 << 20), b""))
+
+
+def _first_lines(path: Path, count: int) -> tuple[Any, int]:
+    """Return the digest of a file's first lines, and how many bytes they have.
+
+    Line by line, as there may be millions.
+    """
+    digest, length = hashlib.sha256(), 0
+    if path.is_file():
+        with path.open("rb") as file:
+            for line in islice(file, count):
+                if line.endswith(b"\n"):  # else a kill cut it short
+                    digest.update(line)
+                    length += len(line)
+    return digest, length
+
+
+def _parsed_line(path: Path, number: int, line: str) -> Metrics:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path} is damaged: line {number}: {brief(error)}.") from None
+    if not isinstance(found, dict):
+        raise RunError(f"{path} is damaged: line {number} holds no metrics.")
+    return found
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -178,17 +237,24 @@ def check_same(path: Path, content: dict[str, Any], but: tuple[str, ...] = ()) -
         but: Names of settings that may differ. Defaults to none.
     """
     try:
-        stored = parse_json(path)
-        parts = [(stored[part], content[part]) for part in ("config", "data") if part in content]
+        found = parse_json(path)
+        parts = [
+            (dict(found[part]), content[part]) for part in ("config", "data") if part in content
+        ]
     except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} is not a run's config ({error}); choose another folder.") from None
+        # A comparison has nothing in its config that is not written anew.
+        damaged = path if content.get("format") == COMPARISON else path.parent
+        raise RunError(
+            f"{path} is not a run's config ({brief(error)}); remove {damaged} to have it made "
+            f"anew, or choose another folder."
+        ) from None
     for old, new in parts:
         new = json.loads(json.dumps(new))
         for name in sorted((old.keys() | new.keys()) - set(but)):
             if old.get(name) != new.get(name):
                 raise RunError(
-                    f"{path.parent} was begun with {name} = {_short(old.get(name))}, now it is "
-                    f"{_short(new.get(name))}; give the same settings to go on, or choose "
+                    f"{path.parent} was begun with {brief(name)} = {_short(old.get(name))}, now "
+                    f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
                     f"another folder."
                 )
 
@@ -197,10 +263,11 @@ def check_same(path: Path, content: dict[str, Any], but: tuple[str, ...] = ()) -
 def locked(path: Path) -> Iterator[None]:
     """Keep a run directory for this process; the system lets it go when the process ends."""
     filelock = require("filelock", "train")
-    path.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(path / ".lock")
     try:
-        lock.acquire(timeout=0)
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=0)
     except filelock.Timeout:
         raise RunError(
             f"{path} is in use by another process; wait for it, or choose another folder."
@@ -229,5 +296,5 @@ def _as_json(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = brief(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -19,11 +19,13 @@ from ..methods import PLAIN, find_method
 from ..models import build_model
 from .checkpoint import load_tensors
 from .config import CANDIDATES, Config
-from .job import Factory, Job
+from .identity import Factory
+from .job import Job
 from .progress import Watcher
 from .recipes import recipe_for
 from .result import BASELINE, RunResult
 from .run import CHECKPOINT, MODEL, Run
+from .stored import unchanged
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> 
 def trained_model(run: RunResult, model: Factory, data: Data) -> nn.Module:
     """Return the model of a finished training."""
     trained = build_model(model, len(data.class_names), input_shape(data.train), data.kind)
-    trained.load_state_dict(load_tensors(run.path / CHECKPOINT / MODEL))
+    trained.load_state_dict(load_tensors(unchanged(run.path, f"{CHECKPOINT}/{MODEL}")))
     return trained
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arrays import Array, IntArray
 from .._levels import check_labels
+from .._messages import brief
 from ..errors import RunError
 from .result import RunResult
 from .run import METRICS, Metrics, Run
@@ -47,8 +48,8 @@ def learning_curve(run: RunResult) -> Curve:
     """
     try:
         return _curve(run, Run(run.path, is_writer=False).metrics())
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise RunError(f"{run.path / METRICS} is damaged: {error!r}.") from None
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise RunError(f"{run.path / METRICS} is damaged: {brief(repr(error))}.") from None
 
 
 def _curve(run: RunResult, lines: list[Metrics]) -> Curve:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from ..._colours import COLOURS, GREY
-from ..._files import make_readable
+from ..._files import write_atomically
 from ...errors import require
 from ...training.result import BASELINE
 from ..statistics import paired
@@ -220,9 +219,7 @@ def save(figure: Any, path: Path, dpi: float = 150) -> None:
     # Else a file holds the date, and an SVG random names for its parts.
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     settings = {"svg.hashsalt": "coarse2fine", "pdf.fonttype": 42}
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".figure-") as folder:
-        new = Path(folder, f"new{suffix}")
-        with require("matplotlib", "report").rc_context(settings):
-            figure.savefig(new, metadata=metadata, dpi=dpi)
-        make_readable(new)
-        os.replace(new, path)
+    drawn = io.BytesIO()
+    with require("matplotlib", "report").rc_context(settings):
+        figure.savefig(drawn, format=suffix[1:], metadata=metadata, dpi=dpi)
+    write_atomically(path, drawn.getvalue())

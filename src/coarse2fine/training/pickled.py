@@ -1,0 +1,37 @@
+"""What is looked at in a checkpoint's pickle before torch reads it."""
+
+from __future__ import annotations
+
+import pickletools
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import IO
+
+# torch looks for a pattern in its own message about a name, and takes the square of its length.
+_LONGEST_NAME = 500
+# The magic number, the version, the system, the content and its keys, in files without a zip.
+_PICKLES = 5
+
+
+def check_pickles(path: Path) -> None:
+    """Raise a ValueError where a file that torch.save wrote names what no module is called.
+
+    Args:
+        path: The file.
+    """
+    if not zipfile.is_zipfile(path):
+        with path.open("rb") as file:
+            for _ in range(_PICKLES):
+                _check_names(file)
+        return
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.filename.endswith("data.pkl"):
+                _check_names(BytesIO(archive.read(member)))
+
+
+def _check_names(file: IO[bytes]) -> None:
+    for code, argument, _ in pickletools.genops(file):
+        if code.name in ("GLOBAL", "INST") and len(str(argument)) > _LONGEST_NAME:
+            raise ValueError(f"it asks for {str(argument)[:40]}…")
