@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 
 from coarse2fine import Config, Hierarchy, RunResult
-from coarse2fine.training.run import HIERARCHY, Run, provenance
+from coarse2fine.training.run import HIERARCHY, RESULT, Run, provenance
 
 WITH_LEVELS = ("continuous", "staged", "multitask")
 
@@ -106,6 +107,13 @@ def make_run(
     stored = {name: torch.as_tensor(value, dtype=torch.int64) for name, value in tensors.items()}
     run.finish({"weight": torch.zeros(1)}, {}, stored, result.to_dict())
     return result
+
+
+def older(path: Path) -> Path:
+    """Have a run be as those were whose results had no checksums, and return its folder."""
+    content = json.loads((path / RESULT).read_text())
+    (path / RESULT).write_text(json.dumps({"result": content["result"]}))
+    return path
 
 
 def make_comparison(

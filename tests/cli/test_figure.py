@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from made_runs import older
 
 from coarse2fine import Hierarchy
 from coarse2fine.cli.figure import KINDS
@@ -132,7 +133,8 @@ def test_a_hierarchy_too_long_for_a_figure_is_refused_at_once(c2f, tmp_path):
 @pytest.mark.parametrize("line", ["{", "[]", '{"epoch": 1}', '{"level": 0, "accuracy": "x"}'])
 def test_a_damaged_run_is_named(c2f, comparison, tmp_path, line):
     shutil.copytree(comparison, tmp_path / "bad")
-    (tmp_path / "bad" / "seed-0" / "continuous" / "metrics.jsonl").write_text(f"{line}\n")
+    run = older(tmp_path / "bad" / "seed-0" / "continuous")
+    (run / "metrics.jsonl").write_text(f"{line}\n")
     code, _, err = c2f("figure", "curves", "bad")
     assert code == 2
     assert "seed-0/continuous/metrics.jsonl is damaged: " in err

@@ -17,7 +17,7 @@ from .calls import SHORT, SMALL
 def test_every_setting_is_an_option():
     command = typer.main.get_command(app.app).commands["train"]
     options = {parameter.name for parameter in command.params} - {"help"}
-    others = {"folder", "out", "tensorboard", "as_json", "dry_run"}
+    others = {"folder", "out", "peer_seconds", "tensorboard", "as_json", "dry_run"}
     assert options - others == {field.name for field in fields(Config)}
 
 
@@ -33,7 +33,7 @@ def test_options_reach_fit_as_what_they_mean(c2f, monkeypatch):
     options = (
         "--data d --model cnn --method staged --method continuous --train-size 5% --seeds 3 "
         "--curriculum-epochs 7 --devices 2 --no-augment --milestones 0.5,0.75 --clip 0.5 "
-        "--hierarchy h.json --no-baseline --out o"
+        "--hierarchy h.json --no-baseline --peer-seconds 30 --out o"
     )
     assert c2f("train", "photos/", *options.split())[2] == "error: noted\n"
     assert {name: str(given.pop(name)) for name in ("folder", "out")} == {"folder": "d", "out": "o"}
@@ -50,6 +50,7 @@ def test_options_reach_fit_as_what_they_mean(c2f, monkeypatch):
         "clip": 0.5,
         "hierarchy": "h.json",
         "baseline": False,
+        "peer_seconds": 30.0,
     }
 
 

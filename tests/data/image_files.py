@@ -185,4 +185,4 @@ def write_zip(path: Path, top: str, files: dict[str, bytes]) -> str:
 
 
 def md5(data: bytes) -> str:
-    return hashlib.md5(data).hexdigest()
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()

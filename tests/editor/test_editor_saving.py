@@ -188,7 +188,8 @@ def test_a_save_that_fails_leaves_everything_as_it_was(client, path, monkeypatch
         answer = client.put(content(), seen)
     assert answer.status == 500
     assert json.loads(answer.content)["error"] == (
-        "It could not be saved: No space left on device. The file is as it was."
+        "It could not be saved: No space left on device; free some, then do the same again. "
+        "The file is as it was."
     )
     assert path.read_bytes() == before
     assert names_in(path.parent) == ["animals.json"]

@@ -1,6 +1,6 @@
 """All methods on images that are read from files while they train, for any number of readers.
 
-    python tests/integration/image_comparison.py IMAGES OUT WORKERS
+python tests/integration/image_comparison.py IMAGES OUT WORKERS
 """
 
 import sys

@@ -7,17 +7,28 @@ import multiprocessing
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 
-from coarse2fine import fit
+from coarse2fine import Hierarchy, fit
 from coarse2fine.methods import METHODS as LOCATIONS
+from coarse2fine.methods.continuous import Continuous
 from coarse2fine.training import checkpoint, run
 from coarse2fine.training.loop import Trainer
 
 METHODS = tuple(LOCATIONS)
+LOADED = (
+    "coarse2fine.training.fit",
+    "coarse2fine.data.objects",
+    "coarse2fine.data.tables",
+    "coarse2fine.editor",
+    "coarse2fine.experiments.reproduce",
+    "filelock",
+    "pyarrow.csv",
+)
 # So that temperatures of samples move, and ever more samples count, within a few epochs.
 METHOD_SETTINGS = {
     "dp-li.instance_init": 1.0,
@@ -40,6 +51,13 @@ class Net(torch.nn.Module):
         return self.head(self.drop(self.norm(self.body(inputs)).relu()))
 
 
+class Smaller(torch.nn.Linear):
+    """What another model's hierarchy comes from."""
+
+    def __init__(self, num_classes):
+        super().__init__(8, num_classes)
+
+
 def samples():
     generator = torch.Generator().manual_seed(3)
     inputs = torch.randn(240, 8, generator=generator)
@@ -47,22 +65,62 @@ def samples():
     return inputs, (inputs @ mixing).argmax(1)
 
 
+SETTINGS = {
+    "accelerator": "cpu",
+    "checkpoint_seconds": 0.0,
+    "batch_size": 34,  # of an odd last batch
+    "learning_rate": 0.01,
+    "patience": 0,
+}
+# Of six classes; with as many epochs, every epoch but the first begins with a level change.
+LEVELS = [[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2], [0, 1, 2, 2, 3, 3]]
+
+
 def compare(out, model=Net):
+    """Train by every method."""
     return fit(
         samples(),
         model=model,
         methods=METHODS,
         method_settings=METHOD_SETTINGS,
         out=out,
-        accelerator="cpu",
-        checkpoint_seconds=0.0,
         epochs=3,
         curriculum_epochs=2,
-        batch_size=34,  # of an odd last batch
-        learning_rate=0.01,
         max_levels=2,
-        patience=0,
+        **SETTINGS,
     )
+
+
+def change_levels(out):
+    """Train by the curriculum alone, at another level in every epoch."""
+    return fit(
+        samples(),
+        model=Net,
+        methods=("continuous",),
+        hierarchy=Hierarchy.from_levels(LEVELS, [str(number) for number in range(6)]),
+        baseline=False,
+        out=out,
+        epochs=5,
+        curriculum_epochs=3,
+        **SETTINGS,
+    )
+
+
+def search(out):
+    """Search for T, with a hierarchy of another model: six trainings."""
+    return fit(
+        samples(),
+        model=Net,
+        methods=("continuous",),
+        hierarchy_model="killing:Smaller",
+        out=out,
+        epochs=6,
+        curriculum_epochs="search",
+        **SETTINGS,
+    )
+
+
+TRAININGS = {"methods": compare, "levels": change_levels, "search": search}
 
 
 def die(*_, **__):
@@ -99,6 +157,7 @@ PLACES = {
     "line": ([run.Run], "log"),
     "stage": ([Trainer], "_begin_stage"),
     "epoch": ([Trainer], "_train_epoch"),
+    "level": ([Continuous], "begin_epoch"),
 }
 
 
@@ -108,23 +167,94 @@ def hurry():
     os.fsync = lambda _: None
 
 
-def work(out, place=None, call=0, after=False):
+def work(out, place=None, call=0, after=False, training="methods"):
     hurry()
     if place is not None:
         holders, name = PLACES[place]
         die_at(holders, name, call, after=after)
-    compare(out)
+    TRAININGS[training](out)
+
+
+def work_half(out, training):
+    """Train until something is to be stored for good, and die amid it as the library would."""
+    hurry()
+
+    def half(path, _):
+        path.with_name(".tmpA1b2C3").write_bytes(b"half")  # which it renames once it is whole
+        die()
+
+    run.save_tensors = half
+    TRAININGS[training](out)
+
+
+def in_server(target, *args):
+    """Start a process that is forked from a server which has everything loaded."""
+    context = multiprocessing.get_context("forkserver")
+    methods = [location.partition(":")[0] for location in LOCATIONS.values()]
+    context.set_forkserver_preload([*LOADED, *methods])
+    process = context.Process(target=target, args=args)
+    process.start()
+    return process
 
 
 def start(*args):
-    context = multiprocessing.get_context("forkserver")
-    methods = [location.partition(":")[0] for location in LOCATIONS.values()]
-    context.set_forkserver_preload(
-        ["coarse2fine.training.fit", "coarse2fine.data.objects", "filelock", *methods]
-    )
-    process = context.Process(target=work, args=args)
-    process.start()
-    return process
+    return in_server(work, *args)
+
+
+def kill_somewhen(process, out, moments, epochs=6):
+    """Kill a process after some epochs, at any moment of the next; it may be over by then."""
+    is_due = wait_for_epochs(process, out, moments, epochs)
+    process.kill()
+    process.join()
+    assert is_due, "it hung"
+    return process.exitcode == -signal.SIGKILL
+
+
+def wait_for_epochs(process, out, moments, epochs, seconds=120):
+    """Wait for some epochs and a moment more, and return whether they, or the end, came."""
+    wanted, ends = epochs_logged(out) + moments.randint(0, epochs), time.monotonic() + seconds
+    while process.is_alive() and epochs_logged(out) < wanted:
+        if time.monotonic() > ends:
+            return False
+        time.sleep(0.004)
+    time.sleep(moments.uniform(0, 0.03))
+    return True
+
+
+def epochs_logged(out):
+    # Folders may vanish meanwhile, which a walk, unlike a glob, takes as it comes.
+    found = [Path(folder, run.METRICS) for folder, _, files in os.walk(out) if run.METRICS in files]
+    return sum(path.read_bytes().count(b"\n") for path in found)
+
+
+def exit_code(process, seconds=120):
+    """Wait for a process, and return how it ended, None where it had to be ended from here."""
+    process.join(seconds)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+    return code
+
+
+def kills_itself(*args):
+    """Start a training that is to die at some place, and return whether it did."""
+    return exit_code(start(*args)) == -signal.SIGKILL
+
+
+def finish(process):
+    """Wait for a process that nobody kills; it ends well."""
+    assert exit_code(process) == 0
+
+
+def leftovers(out):
+    """What is neither data nor a lock: temporary files, and checkpoints to go on from."""
+    found = []
+    for path in sorted(Path(out).rglob("*")):
+        is_hidden = path.name.startswith(".") and not path.name.endswith(".lock")
+        if is_hidden or (path.parent.name == run.CHECKPOINT and path.is_dir()):
+            found.append(str(path.relative_to(out)))
+    return found
 
 
 def outcome(out):

@@ -1,7 +1,6 @@
 """A run that is killed at any moment ends, when it is resumed, as if it had not been."""
 
 import random
-import time
 
 import killing
 import pytest
@@ -10,35 +9,31 @@ import pytest
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed")
-    process = killing.start(out)
-    process.join(120)
-    assert process.exitcode == 0
+    killing.finish(killing.start(out))
     return killing.outcome(out)
 
 
 def resume_to_the_end(out):
-    process = killing.start(out)
-    process.join(120)
-    assert process.exitcode == 0
+    killing.finish(killing.start(out))
+    assert killing.leftovers(out) == []
     return killing.outcome(out)
 
 
 def kill_and_resume(out, place, calls, *, after):
     """Kill at each of the calls in turn, counted anew every time, and go on to the end."""
     for call in calls:
-        process = killing.start(out, place, call, after)
-        process.join(120)
-        assert process.exitcode == -9
+        assert killing.kills_itself(out, place, call, after)
     return resume_to_the_end(out)
 
 
 # A comparison has 27 epochs with one checkpoint each, 50 small files, 129 of tensors; the
 # kills lie far enough apart to fall into different methods.
 CALLS = {"sync": (1, 50, 80, 100), "replace": (1, 9, 16, 20), "tensors": (1, 25, 40, 50)}
+OWN_TESTS = ("stage", "level")
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("place", [place for place in killing.PLACES if place != "stage"])
+@pytest.mark.parametrize("place", [name for name in killing.PLACES if name not in OWN_TESTS])
 def test_a_kill_around_any_change_loses_nothing(place, after, tmp_path, undisturbed):
     calls = CALLS.get(place, (1, 5, 9, 11))
     assert kill_and_resume(tmp_path, place, calls, after=after) == undisturbed
@@ -73,23 +68,13 @@ def test_what_methods_have_learned_is_part_of_what_is_compared(undisturbed):
     assert not state["spl"]["is_complete"]
 
 
-def epochs_logged(out):
-    return sum(path.read_bytes().count(b"\n") for path in out.glob("seed-0/*/metrics.jsonl"))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_kills_at_random_moments_lose_nothing(seed, tmp_path, undisturbed):
     moments = random.Random(seed)
     out, kills = tmp_path / "0", 0
     for attempt in range(40):
         process = killing.start(out)
-        wanted = epochs_logged(out) + moments.randint(1, 6)
-        while process.is_alive() and epochs_logged(out) < wanted:
-            time.sleep(0.001)
-        time.sleep(moments.uniform(0, 0.01))
-        process.kill()
-        process.join()
-        kills += process.exitcode == -9
+        kills += killing.kill_somewhen(process, out, moments)
         if kills == 6:
             break
         if process.exitcode == 0:  # it was too quick; what it made counts all the same

@@ -81,13 +81,18 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def compare(folder: Path, threads: int, methods: tuple[str, ...] = METHODS) -> Path:
+def compare(
+    folder: Path,
+    threads: int,
+    methods: tuple[str, ...] = METHODS,
+    seeds: tuple[int, ...] = (0, 1),
+) -> Path:
     """Let `fit` train by the same settings, in this process, and return where."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     write_data(folder)
     others = {name: value for name, value in SETTINGS.items() if name != "data"}
-    fit(folder / DATA, **others, methods=methods, seeds=(0, 1), out=folder / "fit")
+    fit(folder / DATA, **others, methods=methods, seeds=seeds, out=folder / "fit")
     torch.set_num_threads(before)
     return folder / "fit"
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_runs import older
 
 from coarse2fine import Hierarchy, Result, RunError, RunResult
 from coarse2fine.report.runs import gather
@@ -227,12 +228,12 @@ def test_a_result_without_its_config_is_named(made):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ('"accuracy": 0.375', '"accuracy": null', "result.json is damaged: it lacks numbers"),
+        ('"accuracy": 0.375', '"accuracy": null', "result.json is damaged: accuracy is None"),
         ('"accuracy": 0.375', '"accuracy"', "result.json is damaged: "),
     ],
 )
 def test_a_damaged_result_is_named(made, before, after, message):
-    file = made("baseline") / "result.json"
+    file = older(made("baseline")) / "result.json"
     file.write_text(file.read_text().replace(before, after))
     with pytest.raises(RunError, match=message):
         gather([file.parent])
@@ -243,7 +244,7 @@ def run_of(path):
 
 
 def test_damaged_predictions_are_named(made):
-    path = made("baseline")
+    path = older(made("baseline"))
     (path / "predictions.safetensors").write_bytes(b"no")
     with pytest.raises(RunError, match="predictions.safetensors: not readable as safetensors"):
         _ = run_of(path).predictions
@@ -260,7 +261,7 @@ def test_predictions_of_other_classes_are_named(made):
 
 
 def test_a_hierarchy_of_other_classes_or_without_its_file_is_named(made):
-    path = made("continuous")
+    path = older(made("continuous"))
     Hierarchy.from_levels([[0, 0, 1]]).save(path / "hierarchy.json")
     with pytest.raises(RunError, match="hierarchy.json is damaged: .*3 classes"):
         _ = run_of(path).hierarchy
@@ -273,7 +274,7 @@ def test_a_hierarchy_of_other_classes_or_without_its_file_is_named(made):
 
 
 def test_damaged_metrics_are_named(made):
-    path = made("continuous")
+    path = older(made("continuous"))
     (path / "metrics.jsonl").write_text('{"epoch": 1}\n')
     with pytest.raises(RunError, match="metrics.jsonl is damaged: KeyError"):
         run_of(path).curve()

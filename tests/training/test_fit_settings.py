@@ -206,8 +206,9 @@ def test_an_unknown_setting_is_named(tmp_path):
 def test_a_partial_model_is_known_again_by_its_arguments(tmp_path):
     first = compare(tmp_path, model=partial(Net, dropout=0.5))
     assert compare(tmp_path, model=partial(Net, dropout=0.5)).runs == first.runs
+    assert first.runs[0].model().encoder[-1].p == 0.5
     with pytest.raises(RunError, match="what studies:Net makes now is another model"):
-        first.runs[0].model()
+        first.runs[0].model(Net)
 
 
 class TwoHeads(Net):
