@@ -242,7 +242,7 @@ def test_a_mere_number_of_classes_does_not_fill_the_memory(load_text: Any, count
 
 
 def test_a_folder_or_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=tmp_path.name):
+    with pytest.raises(ValueError, match=f"{tmp_path.name} is not a regular file"):
         Hierarchy.load(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"missing\.json"):
         Hierarchy.load(tmp_path / "missing.json")

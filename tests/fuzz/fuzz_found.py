@@ -1,0 +1,36 @@
+"""Inputs on which a parser once failed, by target; each is tried every time."""
+
+FOUND: dict[str, tuple[bytes, ...]] = {
+    # A name of an image longer than any file's; a class whose name is a path by itself.
+    "tiny-imagenet": (b"\377\377\003\307[\307GGGG[GGGGGGG", b"\x81:/"),
+    # A config without the kind of its data, without classes or with odd ends of lines; a number
+    # in the metrics that no float holds.
+    "run-directory": (
+        b"\x00\x01{\x00\x01{\t\x81\xa0\xc2eI\xcd\x04-4.0",
+        b"\x03\x016\xac\n\xd1D;\x91\n\x10]d\xf8n\xab\xb1\x14\xb3\x13\x1at\xfb\xab{\x9b\x06={H",
+        b"\x00\x01{\t\xde\xda\xad,\x91\xdd\x0c\xadD}\xbb\x06",
+        b"\x00\x01\x01\xd8\x00\x016n\xacd\xf8\xab\x1a\x02\xb1\x01\x00\xab{\x9b\x06={H\xbf\xff\xff\x86\x85\xff\xd8\x86\x01\x01\xd8\x86\x85\xff\xd8\x86\xeb\xeb\xeb\xeb\xeb\xeb\xeb\xeb\xeb\xeba`",
+        b"\x00\x01\x14F;8_\xbe?\x8b>z\x94VE\x91\xf7\xe6\xb5\x0c\x80\x0f\xbc\xbb&z",
+    ),
+    # A list of classes on which scipy's reader ended the process.
+    "imagenet": (b"\xff\xff\xff\xff\xff\xff\xff\xff\x00\x90\xff\xff\x02\x02\x00n0\x001",),
+    # Names that are no text or have control characters, JSON that is nested too deeply, claims
+    # of fewer than no rows or of other rows than there are, labels that make millions of classes.
+    "parquet": (
+        b"+\x01\x01e3a\xa8b\x00\x00\x01\x01e3a\xa8b\x00\x00",
+        b"\x02\x01\x01e8a\xa8 \x05;_~/=m\xa1",
+        b"\x01\x01;[3\x01i\xa8AR2\xa1q1",
+        b"\x01\xacv\x15b\xcf\x00\x00\x00\x00\x00\x00\xacv\x15\x0fR",
+        b"\x01\x93_\x01\x01\x00\x00:\xf5\xd5\xfe\x00\x00\xf5\xd5\xfe//\xfc\xa1",
+        b"\x01\x80\xf5\xc1\x07)\xab\x00\xff\xff:\xff\x01 \x00\x00",
+        b"\x01\xac\xcb\xebS\x89\x00\x00\xeb\xf0\xb4\x98",
+        b"\x01k\x01\xff\x00\t\x00\x08\x00\x00\x00PA\xd22U\x00\x151\x00\x00\x00\xff",
+        b"\x01m\x01\x01\xff\xff\xff\x00\x00\x00\x00\x00",
+    ),
+    # A link that leads to itself.
+    "image-folder": (b"\x01\x8e\xdc\xc0\xc8'ke\xf1\xefN\x01DXH\xec\x07\x8ek\xb3\x9eJy\x8d\xcd",),
+    # A request whose first line comes back in the answer, at any length.
+    "editor": (b"\2" + b"[" * 3000 + b" / HTTP/9.9\r\n\r\n",),
+    # Pickles that torch refuses by a message of several lines in colours, and by a warning.
+    "weights": (b"\x02\x80\x02cshutil\nrmtree\nq\x00.", b"\x02\x80l\xaf\x02\x80l\xaf\xd8u\xe3I"),
+}
