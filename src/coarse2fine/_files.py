@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ._messages import brief
+from ._printable import brief
 from ._temporary import remove_abandoned, temporary_file
 from ._writing import writing
+from .errors import RunError
 
 
 def write_atomically(path: Path, content: str | bytes, named_after: Path | None = None) -> None:
@@ -86,6 +87,23 @@ def check_is_file(path: Path) -> None:
     """Refuse a folder, a pipe or a device, which could be read for ever, by a ValueError."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is not a regular file.")
+
+
+def check_no_links(*places: Path) -> None:
+    """Raise a `RunError` for a link, a pipe or a device where files are written.
+
+    A run directory may have come from anyone, and what is written by such a name ends up
+    elsewhere.
+
+    Args:
+        places: Files and folders, which need not exist.
+    """
+    for place in places:
+        if place.is_symlink() or (place.exists() and not (place.is_file() or place.is_dir())):
+            raise RunError(
+                f"{place} is a link or a device, so what is written would end up elsewhere; "
+                f"remove it, or choose another folder."
+            )
 
 
 def decode_json(data: bytes) -> Any:

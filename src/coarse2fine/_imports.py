@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from pathlib import Path
-from reprlib import repr as short
 from typing import Any
 
-from ._messages import brief
+from ._printable import brief
 
 
 def imported(location: str, what: str) -> Any:
@@ -27,20 +26,19 @@ def imported(location: str, what: str) -> Any:
     """
     module_name, _, attribute = location.partition(":")
     is_own = module_name.partition(".")[0] != __package__
+    named = f"{what} {brief(repr(location))}"
     if not module_name or module_name.startswith(".") or not attribute or ":" in attribute:
-        raise ValueError(f"{what} {short(location)} must have the form package.module:callable.")
+        raise ValueError(f"{named} must have the form package.module:callable.")
     try:
         with _current_directory_importable() if is_own else nullcontext():
             module = importlib.import_module(module_name)
     except (ImportError, ValueError) as error:  # as of a name that no file can have
-        text = f"{what} {brief(repr(location))} cannot be imported: {brief(error)}."
-        raise ValueError(text) from error
+        raise ValueError(f"{named} cannot be imported: {brief(error)}.") from error
     try:
         return attrgetter(attribute)(module)
     except AttributeError as error:
         raise ValueError(
-            f"{what} {brief(repr(location))} cannot be found: {module_name} has no "
-            f"{brief(attribute)}."
+            f"{named} cannot be found: {module_name} has no {brief(attribute)}."
         ) from error
 
 

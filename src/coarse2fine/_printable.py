@@ -33,3 +33,18 @@ def printable(text: str, keep: str = "") -> str:
         return letter.encode("unicode_escape").decode()
 
     return _PERHAPS_NOT.sub(shown, text)
+
+
+def brief(value: object, most: int = 400) -> str:
+    r"""Return a text as one printable line, cut where it is long, to be part of a sentence.
+
+    Args:
+        value: The text, or an error that has one; what a file holds may be of any length.
+        most: How many characters it may have. Defaults to 400.
+
+    Examples:
+        >>> brief("two\nlines, \x1b[31mred"), brief("long", 3)
+        ('two lines, \\x1b[31mred', 'lon…')
+    """
+    shown = printable(" ".join(str(value)[: 4 * most].split()))
+    return shown if len(shown) <= most else f"{shown[:most]}…"

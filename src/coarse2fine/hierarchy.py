@@ -27,7 +27,7 @@ from ._levels import (
     read_parts,
     to_level,
 )
-from ._messages import brief
+from ._printable import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
 

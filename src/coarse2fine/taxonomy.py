@@ -15,7 +15,7 @@ import numpy as np
 from ._arrays import IntArray
 from ._files import check_is_file, parse_json
 from ._levels import check_names
-from ._messages import brief
+from ._printable import brief
 
 Parts = tuple[list[IntArray], list[str], list[list[str]]]
 # A class: the names from the root's child down to the class itself.

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from coarse2fine import Config, Hierarchy
-from coarse2fine._messages import brief
+from coarse2fine._printable import brief
 from coarse2fine.data.mat_structs import read_structs
 from coarse2fine.data.readers import read_rows
 from coarse2fine.methods import METHODS

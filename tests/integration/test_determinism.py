@@ -27,6 +27,7 @@ def outcome(images, out, *, workers, hash_seed):
     return killing.outcome(out)
 
 
+@pytest.mark.slow
 def test_every_method_gives_the_same_bits_with_0_and_4_data_workers(images, tmp_path):
     alone = outcome(images, tmp_path / "alone", workers=0, hash_seed=1)
     shared = outcome(images, tmp_path / "shared", workers=4, hash_seed=2)

@@ -90,8 +90,10 @@ def sweep_without_shared_memory():
 @pytest.mark.usefixtures("mounts")
 def test_a_sweep_names_the_full_shared_memory(tmp_path):
     ended = faulty.run(tmp_path, sweep_without_shared_memory)
-    wanted = "No space left on device; free some, then do the same again: '/dev/shm'"
-    assert ended.last == f"OSError: [Errno 28] {wanted}"
+    assert ended.last == (
+        "ChildProcessError: the processes that train cannot be started (No space left on device); "
+        "make room in memory and in /dev/shm, or have fewer: --executor processes:1."
+    )
 
 
 @pytest.mark.parametrize(

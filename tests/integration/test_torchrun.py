@@ -48,6 +48,7 @@ def test_two_processes_give_the_result_of_one(two, tmp_path):
     assert max(learned) - min(learned) > 0.1  # far more than rounding
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_ends_the_run_and_it_resumes(two, tmp_path):
     died = torchrun(2, tmp_path, 20)  # in the second epoch of dp-li
     assert died.returncode != 0

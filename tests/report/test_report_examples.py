@@ -96,6 +96,14 @@ def test_images_that_cannot_be_had_are_remarked(run, shapes, monkeypatch, settin
     assert remark.startswith(f"There are no example images: {reason}")
 
 
+def test_settings_of_the_wrong_kind_are_remarked(run, shapes):
+    found = run(shapes)
+    config = next(found.rglob("config.json"))
+    config.write_text(config.read_text().replace('"embedding"', "5"))
+    content = report_content([found])
+    assert content["remarks"] == ["There are no example images: metric must be a string. Got 5."]
+
+
 def test_the_folder_of_named_data_can_be_given(run, shapes, tmp_path):
     folder = tmp_path / "elsewhere"
     content = report_content([run(shapes, data="cifar10", image_size=None)], folder=folder)

@@ -1,5 +1,7 @@
 """A training that is interrupted and taken up again ends with the same numbers, to the bit."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from studies import (
@@ -7,6 +9,7 @@ from studies import (
     Interrupting,
     InterruptionError,
     Net,
+    SmallNet,
     dropping,
     image_data,
     method_state,
@@ -18,7 +21,9 @@ from studies import (
 )
 from torch import nn
 
+from coarse2fine import RunError
 from coarse2fine.data import seed_of
+from coarse2fine.training.checkpoint import load_checkpoint, save_checkpoint
 from coarse2fine.training.progress import Watcher
 
 
@@ -158,3 +163,27 @@ def test_a_finished_run_is_read_and_not_trained_again(tmp_path):
     watcher.end = lambda result: told.append(result)
     assert train(tmp_path, watcher=watcher) == first
     assert told == [first]
+
+
+# ------------------------------------------------------- checkpoints of something else
+
+
+def test_the_checkpoint_of_a_model_that_has_changed_since_is_told(tmp_path):
+    with pytest.raises(InterruptionError):
+        train(tmp_path, watcher=Interrupting(3), checkpoint_seconds=0.0)
+    message = r"^the checkpoint in .* is not one of this training \(.*state_dict.*\); remove "
+    with pytest.raises(RunError, match=message):
+        train(tmp_path, model=SmallNet)
+
+
+@pytest.mark.parametrize(
+    "change", [{"progress": {"stage": 9}}, {"progress": {"age": 1}}, {"progress": 1}, {"groups": 0}]
+)
+def test_a_checkpoint_of_anything_else_is_told(change, tmp_path):
+    with pytest.raises(InterruptionError):
+        train(tmp_path, watcher=Interrupting(3), checkpoint_seconds=0.0)
+    folder = tmp_path / "checkpoint"
+    found = load_checkpoint(folder)
+    save_checkpoint(folder, replace(found, state={**found.state, **change}))
+    with pytest.raises(RunError, match="is not one of this training"):
+        train(tmp_path)

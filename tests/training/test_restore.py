@@ -1,6 +1,9 @@
 """The model of a finished run, and the final layer of anyone's checkpoint."""
 
+import json
+import os
 import pickle
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -62,12 +65,42 @@ def test_a_run_that_is_not_done_is_a_run_error(tmp_path):
         load_trained(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["mlp", "coarse2fine.models.table:TableMLP"])
+def test_a_model_of_ours_that_no_memory_holds_is_not_made(tmp_path, name):
+    run = train(tmp_path / "run")
+    content = json.loads((run.path / "config.json").read_text())
+    content["config"]["model"], content["data"]["input_shape"] = name, [10**11]
+    (run.path / "config.json").write_text(json.dumps(content))
+    result = json.loads((run.path / "result.json").read_text())
+    (run.path / "result.json").write_text(json.dumps({"result": result["result"]}))
+    with pytest.raises(RunError, match=r"the weights are those of another model"):
+        load_trained(run.path)
+
+
+def test_a_run_says_not_how_many_processes_are_started(tmp_path, monkeypatch):
+    run = train(tmp_path / "run")
+    content = json.loads((run.path / "config.json").read_text())
+    content["config"]["workers"] = 10**6
+    (run.path / "config.json").write_text(json.dumps(content))
+    asked = []
+
+    def batches(*_, workers, **__):
+        asked.append(workers)
+        raise InterruptedError
+
+    monkeypatch.setattr("coarse2fine.training.restore.Batches", batches)
+    with pytest.raises(InterruptedError):
+        load_trained(run.path).logits(table(10))
+    assert asked == [os.cpu_count()]
+
+
 @pytest.fixture
 def comparison(tmp_path):
     for run in ("seed-10/staged", "seed-2/baseline", "seed-2/continuous", "seed-2/hierarchy-cnn"):
         (tmp_path / run).mkdir(parents=True)
         (tmp_path / run / "config.json").write_text("{}")
     (tmp_path / "seed-2" / "search").mkdir()
+    (tmp_path / "seed-old-1").mkdir()
     return tmp_path
 
 
@@ -196,6 +229,17 @@ def test_a_checkpoint_without_a_state_dict_is_refused(tmp_path):
     torch.save([1, 2], tmp_path / "c.pt")
     with pytest.raises(ValueError, match=r"Got list."):
         read_state_dict(tmp_path / "c.pt")
+
+
+def test_a_checkpoint_that_claims_more_than_it_holds_is_refused(tmp_path):
+    path = save(Net(6), tmp_path / "c.pt")
+    with zipfile.ZipFile(path) as stored:
+        parts = {name: stored.read(name) for name in stored.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in parts.items():
+            packed.writestr(name, bytes(1 << 20) if "/data/" in name else data)
+    with pytest.raises(ValueError, match=r"c.pt: .*\(it claims to hold more than there is\)"):
+        read_state_dict(path)
 
 
 def test_a_checkpoint_cut_short_is_refused(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from .._messages import brief
+from .._printable import brief
 
 MOST_BYTES = 1 << 29
 """No file of the known archives is as large; one that claims to be is not read."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .._messages import brief
+from .._printable import brief
 from .features import MOST_CATEGORIES, features, is_numeric, is_words, layout_of, words_of
 from .labels import class_names_of, target_column, targets_of
 from .rows import Rows

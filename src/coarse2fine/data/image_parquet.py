@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._messages import brief
+from .._printable import brief
 from ..errors import require
 from .hub_schema import declared_names
 from .images import decode_all

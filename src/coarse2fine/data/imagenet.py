@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from .._messages import brief
+from .._printable import brief
 from .archives import decoded
 from .folder import Files, class_folders, image_names, labelled_files
 from .image_parquet import ParquetImages, find_parquet, read_parquet_labels

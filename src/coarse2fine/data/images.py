@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .._messages import brief
+from .._printable import brief
 from ..errors import require
 from .parallel import filled_rows
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._messages import brief
+from .._printable import brief
 from ..errors import require
 from .hub_schema import declared_names
 from .rows import Rows

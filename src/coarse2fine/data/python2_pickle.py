@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._messages import brief
+from .._printable import brief
 
 
 def plain_values(data: bytes, name: str) -> dict[str, Any]:

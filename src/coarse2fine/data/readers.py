@@ -15,7 +15,7 @@ from reprlib import repr as short
 from typing import Any
 
 from .._files import check_is_file
-from .._messages import brief
+from .._printable import brief
 from ..errors import require
 
 Table = Any

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from .._messages import brief
+from .._printable import brief
 from ..errors import require
 from .readers import Table
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._messages import brief
+from .._printable import brief
 from ..errors import require
 from .columns import source_of
 from .hub_schema import declared_features

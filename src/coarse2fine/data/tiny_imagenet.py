@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import torch
 
-from .._messages import brief
+from .._printable import brief
 from .archives import broken, check_size, checked_bytes, decoded
 from .folder import Files, image_names
 from .image_parquet import find_parquet, read_parquet_images
@@ -144,7 +144,7 @@ def _train_images(files: _Unpacked | _Zipped, places: Mapping[str, int]) -> list
     found = [(name, name.split("/")[1]) for name in files.training_images()]
     missing = places.keys() - {wnid for _, wnid in found}
     if missing:
-        raise ValueError(f"{files.where / 'train' / brief(min(missing))} holds no images.")
+        raise ValueError(f"{files.where}: train/{brief(min(missing))} holds no images.")
     # Images of a class are numbered from 0 without leading zeros.
     return sorted(found, key=lambda one: (places.get(one[1], -1), len(one[0]), one[0]))
 

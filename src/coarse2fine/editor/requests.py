@@ -11,7 +11,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from .._files import decode_json
-from .._messages import brief
+from .._printable import brief
 from .session import ChangedError
 
 if TYPE_CHECKING:

@@ -12,10 +12,8 @@ from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExec
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
-from .._writing import writing
 from ..errors import RunError, require
 
 CONNECT_SECONDS = 10
@@ -110,8 +108,13 @@ class Processes(Executor):
 def _one_process() -> ProcessPoolExecutor:
     # A fork would share torch's threads and locks.
     context = multiprocessing.get_context("spawn")
-    with writing(Path("/dev/shm")):  # noqa: S108
+    try:
         return ProcessPoolExecutor(1, context, initializer=_begin_worker)
+    except OSError as error:
+        raise ChildProcessError(
+            f"the processes that train cannot be started ({error.strerror}); make room in memory "
+            f"and in /dev/shm, or have fewer: --executor processes:1."
+        ) from error
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from .._files import check_no_links
 from .._writing import writing
 from ..data import Source
 from ..data.load import load_data
@@ -148,6 +149,7 @@ def _kept(task: Task) -> Iterator[None]:
     """
     filelock = require("filelock", "train")
     folder = task.path.parent
+    check_no_links(folder, *folder.glob("*"))
     with ExitStack() as kept:
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from .._printable import brief
 from ..curriculum import Curriculum, equal_shares
 from ..errors import require
 from ..heads import class_vectors, find_head
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
+from ..training.pickled import check_pickles
 from ._common import Source, hierarchy_from, warn_if_cut_short
 
 try:
@@ -224,6 +226,7 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
             f"hierarchy must end in .json."
         )
     try:
+        check_pickles(path)
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
@@ -231,8 +234,8 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
             f"is not read; if you trust it, load the baseline by load_from_checkpoint(..., "
             f"weights_only=False) and give that module in place of the path."
         ) from error
-    except (RuntimeError, EOFError, ValueError, LookupError, TypeError) as error:
-        reason = str(error) or type(error).__name__
+    except Exception as error:  # broken data leads torch to raise whatever
+        reason = brief(error) or type(error).__name__
         raise ValueError(f"{path} is not a Lightning checkpoint: {reason}") from error
     if not isinstance(content, dict) or not isinstance(content.get("state_dict"), dict):
         raise ValueError(f"{path} is not a Lightning checkpoint: it has no 'state_dict'.")

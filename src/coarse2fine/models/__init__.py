@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..data.split import Kind
 
-__all__ = ["MODELS", "build_model", "default_model"]
+__all__ = ["MODELS", "build_model", "default_model", "is_ours"]
 
 # Which data a model is for and where it is made, imported on first use.
 MODELS: dict[str, tuple[Kind, str]] = {
@@ -54,6 +54,20 @@ def build_model(
     if isinstance(name, str):
         return _made(name, imported(_location(name, kind), "model"), known)
     return _made(getattr(name, "__qualname__", type(name).__name__), name, known)
+
+
+def is_ours(model: object) -> bool:
+    """Whether a model is one of `MODELS`, called by its name or by where it is made.
+
+    Args:
+        model: As `build_model` takes it.
+
+    Examples:
+        >>> is_ours("cnn"), is_ours("coarse2fine.models.cnn:CNN"), is_ours("torch:load")
+        (True, True, False)
+    """
+    ours = {*MODELS, *(place for _, place in MODELS.values())}
+    return isinstance(model, str) and model in ours
 
 
 def default_model(kind: Kind) -> str:

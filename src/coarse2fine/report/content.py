@@ -168,7 +168,7 @@ def _examples(
     """Return the sheet of images, or a remark why there is none."""
     try:
         return example_sheet(run, layout, count, folder), []
-    except (OSError, ValueError, MissingExtraError, RunError) as error:
+    except (OSError, ValueError, TypeError, MissingExtraError, RunError) as error:
         return None, [f"There are no example images: {str(error).rstrip('.')}."]
 
 

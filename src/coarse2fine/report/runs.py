@@ -16,10 +16,11 @@ from .._arrays import IntArray
 from .._levels import check_labels
 from ..errors import RunError
 from ..hierarchy import Hierarchy
+from ..training.restore import SEED
 from ..training.result import BASELINE, RunResult
 from ..training.run import HIERARCHY, METRICS, PREDICTIONS, RESULT
 from ..training.views import Curve, learning_curve
-from .sources import SEED, Source, run_content, run_paths
+from .sources import Source, run_content, run_paths
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from .._files import parse_json
 from ..errors import RunError
+from ..training.restore import SEED
 from ..training.result import Result, RunResult
 from ..training.run import CONFIG
 
 Source = str | os.PathLike[str] | RunResult | Result
 FORMAT = "coarse2fine run"
-SEED = re.compile(r"seed-(\d+)")
 OTHERS = ("hierarchy-", "search")  # how folders begin whose runs are no method of a comparison
 
 

@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from .._files import check_is_file, make_readable, parse_json
-from .._messages import brief
+from .._printable import brief
 from .._writing import writing
 from ..errors import RunError
 
@@ -161,7 +161,7 @@ def _load(path: Path) -> Checkpoint:
         if checksum(path / name) != wanted:
             raise ValueError(f"{name} has changed since it was written")
     tensors = {Path(name).stem: load_tensors(path / name) for name in content["checksums"]}
-    return Checkpoint(int(path.name), content["state"], tensors)
+    return Checkpoint(int(path.name), dict(content["state"]), tensors)
 
 
 def checksum(path: Path) -> str:
@@ -196,7 +196,9 @@ def digest(content: Any) -> str:
 
 def _sync(path: Path) -> None:
     """Put a file, or the names in a folder, on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    if os.name == "nt" and path.is_dir():  # Windows opens no folders
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

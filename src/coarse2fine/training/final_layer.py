@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import nn
 
-from .._messages import brief
+from .._printable import brief
 from ..heads import NAMES, find_head
 
 # Weight norm and spectral norm only scale these, and distances look at directions alone.

@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import Array, check_finite, to_floats
 from .._files import parse_json
 from .._levels import FORMAT
-from .._messages import brief
+from .._printable import brief
 from ..distances import class_distances
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 

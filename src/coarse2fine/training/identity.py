@@ -14,7 +14,7 @@ from torch import nn
 from ..data import Kind, Source, input_shape
 from ..errors import RunError
 from ..methods import METHODS
-from ..models import MODELS, build_model
+from ..models import build_model, is_ours
 from .config import Config
 
 Factory = str | Callable[..., nn.Module]
@@ -85,8 +85,7 @@ def stored_model(path: Path, name: str) -> Factory:
         RunError: It is neither ours nor was given to this process.
     """
     location = name.partition("#")[0]
-    is_ours = ":" not in location or location in {place for _, place in MODELS.values()}
-    if is_ours or name in _TRUSTED:
+    if ":" not in location or is_ours(location) or name in _TRUSTED:
         return _TRUSTED.get(name, location)
     is_named = re.fullmatch(r"[\w.]+:[\w.]+", location) and not location.startswith("__main__:")
     example = location if is_named else "package.module:callable"

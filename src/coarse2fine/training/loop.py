@@ -24,7 +24,9 @@ from torch.distributed.checkpoint.state_dict import (
 )
 
 from .._finite import REMEDY, non_finite_weights
+from .._printable import brief
 from ..data import Batches, seed_of
+from ..errors import RunError
 from ..methods.base import Method, Stage
 from .checkpoint import Checkpoint, Tensors
 from .config import Config
@@ -131,6 +133,18 @@ class Trainer:
         if found is None:
             self._begin_stage(encoder={})
             return
+        try:
+            self._take_up(found)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "state_dict" not in str(error):
+                raise  # it is of memory, or of another process
+            raise RunError(
+                f"the checkpoint in {self.run.path} is not one of this training ({brief(error)}); "
+                f"remove {self.run.path} to start anew, or choose another folder."
+            ) from error
+
+    def _take_up(self, found: Checkpoint) -> None:
+        """Be where a checkpoint was written."""
         self.progress = Progress(**found.state["progress"])
         self.best = found.tensors["best"]
         self._begin_stage(encoder={})

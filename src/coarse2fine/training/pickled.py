@@ -15,7 +15,10 @@ _PICKLES = 5
 
 
 def check_pickles(path: Path) -> None:
-    """Raise a ValueError where a file that torch.save wrote names what no module is called.
+    """Raise a ValueError for a file that torch would take too much time or memory to read.
+
+    That is where it names what no module is called, or claims to hold more than there is, as
+    torch.save compresses nothing.
 
     Args:
         path: The file.
@@ -26,6 +29,8 @@ def check_pickles(path: Path) -> None:
                 _check_names(file)
         return
     with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > path.stat().st_size:
+            raise ValueError("it claims to hold more than there is")
         for member in archive.infolist():
             if member.filename.endswith("data.pkl"):
                 _check_names(BytesIO(archive.read(member)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import tarfile
 import warnings
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from torch import Tensor, nn
 
 from .._arrays import check_stored
 from .._files import check_is_file, decode_json, parse_json
-from .._messages import brief
+from .._printable import brief
 from ..data import Batches, Data, Kind, Source, Split, Transform, sample
 from ..errors import RunError
 from ..models import build_model
@@ -29,6 +31,7 @@ from .result import BASELINE, RunResult
 from .run import CHECKPOINT, CONFIG, MODEL
 from .stored import check_data, unchanged
 
+SEED = re.compile(r"seed-(\d+)")  # what a comparison calls its folders
 # Where training scripts put the weights in what they save.
 STATE_DICTS = ("state_dict", "model_state_dict", "model")
 
@@ -76,7 +79,7 @@ class Trained:
             self.transform,
             batch_size or self.config.batch_size or 1,
             device=device,
-            workers=self.config.workers,
+            workers=min(self.config.workers, os.cpu_count() or 1),  # as a stranger may have set it
             channels_last=device.type == "cpu",
         )
         model = self.model.to(device).eval()
@@ -160,7 +163,8 @@ def find_run(path: Path, method: str | None = None, seed: int | None = None) -> 
     """
     if not path.is_dir():
         raise RunError(f"there is no run {path}.")
-    seeds = {int(folder.name[5:]): folder for folder in path.glob("seed-*[0-9]")}
+    named = {folder: SEED.fullmatch(folder.name) for folder in path.iterdir() if folder.is_dir()}
+    seeds = {int(match[1]): folder for folder, match in named.items() if match}
     if not seeds:
         if method is not None or seed is not None:
             raise RunError(f"{path} is not a comparison, so there is no method or seed to choose.")

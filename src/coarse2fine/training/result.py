@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._messages import brief
+from .._printable import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
 from ..metrics import level_accuracies

@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .._files import parse_json, replacing, write_atomically
-from .._messages import brief
+from .._files import check_no_links, parse_json, replacing, write_atomically
+from .._printable import brief
 from .._writing import writing
 from ..errors import RunError, require
 from . import stored
@@ -80,6 +80,7 @@ class Run:
         self._last_save = time.monotonic()
         self._digest = hashlib.sha256()  # of all lines of the metrics
         if is_writer:
+            check_no_links(path.parent, path, *path.glob("*"))
             with writing(path):
                 path.mkdir(parents=True, exist_ok=True)
 
@@ -106,10 +107,10 @@ class Run:
         if not self.is_writer:
             return
         metrics = {name: _as_json(value) for name, value in metrics.items()}
-        line = json.dumps(metrics) + "\n"
-        with writing(self.path / METRICS), (self.path / METRICS).open("a") as file:
+        line = f"{json.dumps(metrics)}\n".encode()
+        with writing(self.path / METRICS), (self.path / METRICS).open("ab") as file:
             file.write(line)
-        self._digest.update(line.encode())
+        self._digest.update(line)
         if self.watch:
             self.watch(metrics)
 
@@ -121,7 +122,7 @@ class Run:
         """Write a checkpoint, after the metrics up to it."""
         if not self.is_writer:
             return
-        with writing(self.path / METRICS), (self.path / METRICS).open("rb") as file:
+        with writing(self.path / METRICS), (self.path / METRICS).open("r+b") as file:
             os.fsync(file.fileno())
         state = {**checkpoint.state, METRICS: self._digest.hexdigest()}
         save_checkpoint(self.path / CHECKPOINT, replace(checkpoint, state=state))
@@ -138,8 +139,7 @@ class Run:
             with replacing(self.path / name) as unfinished:
                 save_tensors(unfinished, tensors)
         kept = [*files, *(name for name in (METRICS, HIERARCHY) if (self.path / name).is_file())]
-        data = parse_json(self.path / CONFIG)["data"]
-        checksums = stored.checksums(self.path, kept, data)
+        checksums = stored.checksums(self.path, kept, parse_json(self.path / CONFIG)["data"])
         content = {"result": result, "versions": versions(), **checksums}
         write_json(self.path / RESULT, signed(content))
 
@@ -263,6 +263,7 @@ def check_same(path: Path, content: dict[str, Any], but: tuple[str, ...] = ()) -
 def locked(path: Path) -> Iterator[None]:
     """Keep a run directory for this process; the system lets it go when the process ends."""
     filelock = require("filelock", "train")
+    check_no_links(*path.glob("*"))
     lock = filelock.FileLock(path / ".lock")
     try:
         with writing(path):
@@ -296,5 +297,4 @@ def _as_json(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = brief(json.dumps(value, ensure_ascii=False))
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return brief(json.dumps(value, ensure_ascii=False), 60)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._files import parse_json
-from .._messages import brief
+from .._printable import brief
 from ..errors import RunError
 from .checkpoint import check_signature, checksum, digest
 

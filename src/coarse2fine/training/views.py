@@ -10,7 +10,7 @@ import numpy as np
 
 from .._arrays import Array, IntArray
 from .._levels import check_labels
-from .._messages import brief
+from .._printable import brief
 from ..errors import RunError
 from .result import RunResult
 from .run import METRICS, Metrics, Run
