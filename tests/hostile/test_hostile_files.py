@@ -2,15 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 from make_files import MODELS, write_all
 from pickles import attacks
 
 from coarse2fine import RunError
+from coarse2fine.training.restore import read_state_dict
 
 HERE = Path(__file__).parent
 DOCUMENTED = {"ValueError", "TypeError", "FileNotFoundError", "OSError", "RunError", "CommandError"}
@@ -146,3 +149,12 @@ def test_text_that_looks_like_code_is_data(outcomes):
         ("other", "read_hierarchy", "others/taxonomy.csv"),
     ):
         assert outcomes[kind, reader, path]["error"] is None
+
+
+@pytest.mark.parametrize("version", ["2.6.0", "2.9.1+cu126"])
+def test_a_torch_that_can_be_made_to_run_code_reads_no_checkpoint(version, tmp_path, monkeypatch):
+    torch.save({"head.weight": torch.ones(3, 2)}, tmp_path / "weights.pt")
+    assert read_state_dict(tmp_path / "weights.pt").keys() == {"head.weight"}
+    monkeypatch.setattr(torch, "__version__", version)
+    with pytest.raises(ValueError, match=rf"torch {re.escape(version)} has known holes .*update"):
+        read_state_dict(tmp_path / "weights.pt")
