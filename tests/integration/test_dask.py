@@ -23,11 +23,8 @@ NAME = "tiny:TINY"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current directory, with data; trainings are held in the middle."""
     monkeypatch.chdir(tmp_path)
-    tiny.write_data(tmp_path)
-    (tmp_path / tiny.HOLD).touch()
-    return tmp_path
+    return tiny.prepared(tmp_path)
 
 
 def cluster(workers):

@@ -54,11 +54,8 @@ class Killer(Observer):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current directory, with data; trainings are held in the middle."""
     monkeypatch.chdir(tmp_path)
-    tiny.write_data(tmp_path)
-    (tmp_path / tiny.HOLD).touch()
-    return tmp_path
+    return tiny.prepared(tmp_path)
 
 
 @pytest.fixture(scope="module")

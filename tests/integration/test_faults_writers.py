@@ -27,11 +27,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="locks are tried
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current directory, with data; trainings are held in the middle."""
     monkeypatch.chdir(tmp_path)
-    tiny.write_data(tmp_path)
-    (tmp_path / tiny.HOLD).touch()
-    return tmp_path
+    return tiny.prepared(tmp_path)
 
 
 OTHERS = {name: value for name, value in tiny.SETTINGS.items() if name != "data"}

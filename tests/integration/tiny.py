@@ -97,6 +97,13 @@ def compare(
     return folder / "fit"
 
 
+def prepared(folder: Path) -> Path:
+    """Return a folder with data, in which trainings are held in the middle."""
+    write_data(folder)
+    (folder / HOLD).touch()
+    return folder
+
+
 def write_data(folder: Path) -> None:
     generator = torch.Generator().manual_seed(3)
     inputs = torch.randn(240, 4, generator=generator)
