@@ -8,7 +8,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from ..methods import PLAIN, find_method
-from .checks import check_config
+from .config_checks import check_config
 
 if TYPE_CHECKING:
     from ..methods.base import Need

@@ -24,8 +24,8 @@ from ..models import build_model
 from .checkpoint import load_tensors
 from .config import Config
 from .final_layer import head_weight
-from .fitting import check_fits, check_kind
 from .identity import Factory, stored_config, stored_model, structure_for
+from .model_checks import check_fits, check_kind
 from .pickled import check_pickles
 from .result import BASELINE, RunResult
 from .run import CHECKPOINT, CONFIG, MODEL
