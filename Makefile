@@ -23,7 +23,7 @@ test-browser: $(VENV)/dev  ## Run the tests that need Chromium; `make browser` i
 	$(BIN)/python -m pytest -m browser
 
 # Runs its fuzzers and everything else with two processes at most; each part stops at a failure.
-torture: $(VENV)/torture  ## Kill, load and fuzz for about an hour; figures in dist/torture/.
+torture: $(VENV)/torture  ## Kill, load and fuzz for half an hour; figures in dist/torture/.
 	mkdir -p dist/torture
 	$(BIN)/python tests/integration/torture_kills.py --kills 300 --out dist/torture/kills.json
 	$(BIN)/python tests/integration/torture_load.py --out dist/torture/load.json

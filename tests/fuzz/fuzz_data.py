@@ -195,7 +195,7 @@ def tarred(files: dict[str, bytes], choices: Choices) -> bytes:
     return gzip.compress(choices.edited(gzip.decompress(data)), 1)
 
 
-PLACES = ("cifar/", "", "../", "/", "/tmp/", "../../../", "a" * 120 + "/", "./", "C:\\", "é/")
+PLACES = ("cifar/", "", "../", "/", "/etc/", "../../../", "a" * 120 + "/", "./", "C:\\", "é/")
 TYPES = (
     *(tarfile.REGTYPE,) * 8,
     *(tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE),
@@ -240,7 +240,7 @@ def tiny_imagenet(folder: Path) -> Any:
     return attempts
 
 
-ZIP_PLACES = (*("tiny-imagenet-200/",) * 30, "../", "/tmp/", "tiny-imagenet-200/../")
+ZIP_PLACES = (*("tiny-imagenet-200/",) * 30, "../", "/etc/", "tiny-imagenet-200/../")
 
 
 def tiny_files() -> dict[str, bytes]:
