@@ -190,7 +190,8 @@ def test_a_save_that_fails_is_said_and_the_work_can_be_taken_along(plain, monkey
         patch.setattr("os.replace", fail)
         plain.click("#save")
         plain.wait_for_selector("#alarm:not([hidden])")
-    expected = "It could not be saved: No space left on device. The file is as it was."
+    remedy = "free some, then do the same again"
+    expected = f"It could not be saved: No space left on device; {remedy}. The file is as it was."
     assert plain.text_content("#alarm-text") == expected
     with plain.expect_download() as download:
         plain.click("#rescue")
