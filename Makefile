@@ -16,7 +16,7 @@ demo: $(VENV)/dev  ## Train with and without the curriculum on generated images 
 test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 	$(BIN)/python -m pytest
 
-test-slow: $(VENV)/dev  ## Run the tests that take minutes.
+test-slow: $(VENV)/audit $(VENV)/torture  ## Run the tests that take minutes.
 	$(BIN)/python -m pytest -m slow
 
 test-browser: $(VENV)/dev  ## Run the tests that need Chromium; `make browser` installs it.
