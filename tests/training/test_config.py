@@ -41,6 +41,7 @@ NAN = float("nan")
         ({"learning_rate": 0.0}, "learning_rate must be more than 0. Got 0.0"),
         ({"learning_rate": NAN}, "learning_rate must be more than 0. Got nan"),
         ({"learning_rate": float("inf")}, "learning_rate must be more than 0. Got inf"),
+        ({"learning_rate": 1e39}, r"learning_rate must be at most 3e\+38. Got 1e\+39"),
         ({"clip": -1.0}, "clip must be more than 0. Got -1.0"),
         ({"seeds": ()}, r"seeds must be different numbers from 0 on. Got \(\)"),
         ({"seeds": (1, 2, 1)}, r"seeds must be different numbers from 0 on. Got \(1, 2, 1\)"),

@@ -61,6 +61,7 @@ _LEAST_WHOLE = {
 }
 _LEAST = {"weight_decay": 0, "momentum": 0}
 _MORE_THAN_ZERO = ("learning_rate", "clip")
+_MOST = 3e38  # what torch still takes for a number of single precision
 _SHARES = ("val_share", "test_share")
 
 
@@ -83,6 +84,8 @@ def check_config(config: Config) -> None:
         value = getattr(config, name)
         if value is not None and not 0 < value < float("inf"):
             raise ValueError(f"{name} must be more than 0. Got {short(value)}.")
+        if value is not None and value > _MOST:
+            raise ValueError(f"{name} must be at most {_MOST:g}. Got {short(value)}.")
     for name in _SHARES:
         value = getattr(config, name)
         if value is not None and not 0 <= value < 1:
