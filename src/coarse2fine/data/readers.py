@@ -246,11 +246,11 @@ def _parsed(path: Path, number: int, line: str) -> Any:
 
 def _array(values: list[Any]) -> Any:
     """Return a column; values of several types, or that Arrow cannot hold, become strings."""
-    array = require("pyarrow", "train").array
+    arrow = require("pyarrow", "train")
     try:
-        return array(values)
-    except (ValueError, TypeError, OverflowError, NotImplementedError):
-        return array([None if value is None else _string(value) for value in values])
+        return arrow.array(values)
+    except (arrow.ArrowException, ValueError, TypeError, OverflowError):
+        return arrow.array([None if value is None else _string(value) for value in values])
 
 
 def _string(value: Any) -> str:
