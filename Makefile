@@ -2,19 +2,26 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+LOWEST ?= .venv-lowest
+JS := tools/js
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow test-browser torture browser lint bench docs sbom licences audit figures clean
+.PHONY: help demo test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs sbom licences audit figures clean
 
 help:  ## Show this list.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(VENV)/dev  ## Train with and without the curriculum on generated images of shapes.
 	$(BIN)/c2f demo --out runs/demo
 	$(BIN)/c2f report runs/demo
 
 test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
+
+# A fresh torch comes with gigabytes of CUDA libraries, so this environment is made once, and only
+# again when pyproject.toml or constraints.txt changes. test_package.py looks at every extra.
+test-lowest: $(LOWEST)/made  ## Run the core's tests with the lowest versions that pyproject.toml allows.
+	$(LOWEST)/bin/python -m pytest -n 2 $(filter-out tests/test_package.py,$(wildcard tests/test_*.py))
 
 test-slow: $(VENV)/audit $(VENV)/torture  ## Run the tests that take minutes.
 	$(BIN)/python -m pytest -m slow
@@ -32,10 +39,18 @@ torture: $(VENV)/torture  ## Kill, load and fuzz for half an hour; figures in di
 browser:  ## Install Chromium for the browser tests (Debian and Ubuntu).
 	.ci/install-browser
 
-lint: $(VENV)/dev  ## Check style and types.
+lint: lint-style lint-types lint-js  ## Check style and types, of Python and of JavaScript.
+
+lint-style: $(VENV)/dev  ## Check the style of Python by ruff.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(VENV)/dev  ## Check the types of Python by mypy.
 	$(BIN)/mypy
+
+lint-js: $(JS)/node_modules/made  ## Check the JavaScript of report and editor by TypeScript; needs npm.
+	$(JS)/node_modules/.bin/tsc --project $(JS)/report.json
+	$(JS)/node_modules/.bin/tsc --project $(JS)/editor.json
 
 bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten minutes.
 	$(BIN)/python benchmarks/run.py
@@ -57,13 +72,25 @@ figures: $(VENV)/docs  ## Draw the figures in docs/figures anew.
 	$(BIN)/python docs/figures/draw.py
 
 clean:  ## Remove what the other targets made.
-	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) $(JS)/node_modules site dist .pytest_cache .mypy_cache .ruff_cache
 
 # torch comes first and by itself: its pin must be settled before anything asks for a range.
 $(VENV)/dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) torch
 	$(INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(LOWEST)/made: $(VENV)/dev tools/lowest.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(BIN)/python tools/lowest.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+$(JS)/node_modules/made: $(JS)/package.json
+	@command -v npm > /dev/null || { echo "The JavaScript is checked by TypeScript, which needs npm: install Node.js 20 or later; without it, run make lint-style lint-types." >&2; exit 1; }
+	npm install --prefix $(JS) --no-package-lock --no-audit --no-fund --loglevel error
 	@touch $@
 
 $(VENV)/torture: $(VENV)/dev

@@ -9,8 +9,8 @@ from loss import middle_level
 from measure import Row, compare
 from training import CLASSES, make_plan, make_trainer
 
-from coarse2fine.methods.making import make_method
-from coarse2fine.training.loop import Trainer
+from coarse2fine.methods import build_method
+from coarse2fine.training.trainer import Trainer
 
 # The most that an epoch may take, against one of plain training.
 LIMITS = {"dp-l": 1.05, "dp-li": 1.05, "multitask": 1.05, "nbdt": 1.05}
@@ -31,7 +31,7 @@ def method_row(name: str, limit: float, plain: Trainer) -> Row:
     vectors = torch.randn(CLASSES, 64, generator=torch.Generator().manual_seed(0)).numpy()
     plan = make_plan(hierarchy=middle_level(CLASSES), class_vectors=vectors)
     with tempfile.TemporaryDirectory() as folder:
-        trainer = make_trainer(folder, make_method(name, plan))
+        trainer = make_trainer(folder, build_method(name, plan))
         found = compare(trainer._train_batches, plain._train_batches, repeats=5)
     detail = f"{found.ours:.2f} s against {found.peer:.2f} s"
     what = f"an epoch by {name}, against one of plain training"

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from measure import Row, compare
 from PIL import Image
 
-from coarse2fine.data.image_parquet import read_parquet_images
-from coarse2fine.data.parallel import cores
+from coarse2fine._util.parallel import cores
+from coarse2fine.data.sources.parquet import read_parquet_images
 
 CHUNK = 1_000
 

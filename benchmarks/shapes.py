@@ -6,7 +6,7 @@ import numpy as np
 from measure import Row, compare, seconds
 from PIL import Image, ImageDraw
 
-from coarse2fine.data.shapes import draw_shapes, load_shapes
+from coarse2fine.data.sets.shapes import draw_shapes, load_shapes
 
 COUNT, FINER = 2_000, 4
 

@@ -16,17 +16,18 @@ from measure import Row, compare, in_a_fresh_process, seconds
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from coarse2fine.data import Batches, Split, Transform, seed_of
+from coarse2fine._util.seeds import seed_of
+from coarse2fine.data import Batches, Data, Split, Transform
+from coarse2fine.methods import PLAIN
 from coarse2fine.methods.base import Method, Plan
 from coarse2fine.methods.continuous import Continuous
-from coarse2fine.methods.plain import Plain
 from coarse2fine.models import build_model
-from coarse2fine.training.config import Config
+from coarse2fine.runs.config import Config
 from coarse2fine.training.evaluation import evaluate
-from coarse2fine.training.fit import launch
-from coarse2fine.training.loop import Trainer
+from coarse2fine.training.job import Job
+from coarse2fine.training.processes import launch
 from coarse2fine.training.recipes import recipe_for
-from coarse2fine.training.run import Run
+from coarse2fine.training.trainer import Trainer
 
 IMAGES, BATCH, CLASSES, EPOCHS, TURNS = 8_192, 512, 100, 4, 3
 CODE = "import sys; sys.path.insert(0, sys.argv[1]); import training; training.{}()"
@@ -47,12 +48,12 @@ def make_plan(**more: Any) -> Plan:
 def make_trainer(folder: str, method: Method | None = None) -> Trainer:
     """Return a trainer before its first epoch, by plain training unless told otherwise."""
     config = Config(model="cnn", accelerator="cpu").with_recipe(recipe_for("cnn"))
-    batches = Batches(data(), Transform(), BATCH, channels_last=True)
-    trainer = Trainer(
-        launch(config), config, 0, lambda outputs: build_model("cnn", outputs, (3, 32, 32)), "head",
-        method or Plain(make_plan()), batches, None, Run(Path(folder)),
-    )  # fmt: skip
-    trainer._resume()
+    train = data()
+    samples = Data("image", train, train.take([]), train.take([0]))
+    job = Job(Path(folder), "baseline", PLAIN, 0, samples, config, "cnn")
+    trainer = Trainer(launch(config), job)
+    trainer.method = method or trainer.method
+    trainer._begin()
     trainer.method.begin_epoch(0, 0, trainer._sample_losses)
     return trainer
 
@@ -91,7 +92,7 @@ class StraightforwardCNN(nn.Module):
 def peer() -> None:
     """Train by a straightforward loop from the same weights in the same order."""
     torch.set_num_threads(2)
-    torch.manual_seed(seed_of(0, 0))
+    torch.manual_seed(seed_of("weights", 0))
     weights = build_model("cnn", CLASSES, (3, 32, 32)).state_dict()
     model = StraightforwardCNN()
     model.load_state_dict(weights)
@@ -101,7 +102,7 @@ def peer() -> None:
     dataset = TensorDataset(split.inputs.float() / 255, split.targets)
     losses, times = [], []
     for epoch in range(EPOCHS):
-        order = torch.Generator().manual_seed(seed_of(0, 0, epoch))
+        order = torch.Generator().manual_seed(seed_of("batches", 0, 0, epoch))
         rows = torch.randperm(IMAGES, generator=order).tolist()
         total = 0.0
 

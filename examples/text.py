@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from coarse2fine import CoarseToFineLoss, Curriculum, Hierarchy
-from coarse2fine.data.text import tokens
+from coarse2fine.data import tokens
 
 EPOCHS, T = 30, 10  # in all, and of the curriculum
 

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from coarse2fine import Config, Hierarchy, RunResult
-from coarse2fine.training.run import HIERARCHY, RESULT, Run, provenance
+from coarse2fine.runs.directory import HIERARCHY, RESULT
+from coarse2fine.runs.writer import RunWriter, provenance
 
 WITH_LEVELS = ("continuous", "staged", "multitask")
 
@@ -25,6 +26,7 @@ def make_run(
     targets: Any,
     class_names: tuple[str, ...] | None = None,
     epochs: int = 4,
+    own_epochs: int | None = None,
     seconds: float = 10.0,
     levelled_off: bool = True,
     curve: list[float | None] | None = None,
@@ -47,6 +49,7 @@ def make_run(
         targets: Their true classes.
         class_names: Defaults to the hierarchy's, else to "class 0", "class 1", …
         epochs: How many lines the metrics have; the levels rise evenly over them.
+        own_epochs: After how many of them a baseline had stopped by itself.
         seconds: How long all of them took.
         levelled_off: Whether the best epoch was not among the last.
         curve: The accuracy of each epoch, as a share; defaults to a rise up to the result.
@@ -63,7 +66,7 @@ def make_run(
     if names is None:
         count = hierarchy.num_classes if hierarchy else int(targets.max()) + 1
         names = tuple(f"class {index}" for index in range(count))
-    run = Run(path)
+    run = RunWriter(path)
     config = Config(**{"model": "cnn", "epochs": epochs, **settings, "seeds": (seed,)})
     data = {
         "kind": kind,
@@ -75,8 +78,7 @@ def make_run(
         "transform": {"mean": (), "std": (), "padding": 0, "flip": False},
     }
     trained_by = "plain" if method == "baseline" else method
-    begun = {"format": "coarse2fine run", "version": 1, **provenance(config)}
-    run.begin({**begun, "command": command, "method": trained_by, "data": data})
+    run.begin({**provenance(config), "command": command, "method": trained_by, "data": data})
     if hierarchy is not None:
         hierarchy.save(path / HIERARCHY)
     accuracy = float((predictions == targets).mean())
@@ -101,6 +103,7 @@ def make_run(
         num_clusters=hierarchy.num_clusters if hierarchy else (),
         path=path,
         by_rule=by_rule or {},
+        own_epochs=own_epochs,
     )
     (path / "checkpoint").mkdir(exist_ok=True)
     tensors = {"test.predictions": predictions, "test.targets": targets}

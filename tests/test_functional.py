@@ -248,6 +248,30 @@ def test_a_target_out_of_range_is_named(monkeypatch, clusters, wrong, table_entr
         coarse_cross_entropy(logits, target, clusters, **options)
 
 
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+def test_torchs_default_for_ignored_targets_is_a_wrong_index_beside_another(label_smoothing):
+    logits, target = make((4,))
+    target[2] = -100
+    options = {"ignore_index": -1, "label_smoothing": label_smoothing}
+    with pytest.raises(ValueError, match=r"target\[2\] is -100.*ignore_index \(-1\)"):
+        coarse_cross_entropy(logits, target, CLUSTERS["even"], **options)
+
+
+@pytest.mark.parametrize("clusters", CLUSTERS.values(), ids=CLUSTERS)
+def test_the_loss_has_the_dtype_of_the_logits_whatever_torchs_default_is(clusters):
+    logits, target = make((4,), torch.float32)
+    expected = coarse_cross_entropy(logits, target, clusters)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = coarse_cross_entropy(logits.requires_grad_(), target, clusters)
+        found.backward()
+    finally:
+        torch.set_default_dtype(before)
+    assert found.dtype == logits.grad.dtype == torch.float32
+    torch.testing.assert_close(found, expected)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -41,28 +41,42 @@ def test_torch_is_imported_only_when_needed():
     assert run(sys.executable, "-c", code).strip() == "False"
 
 
-# What each part may import of the others; the core, the top-level files, imports only
-# itself, and the plots of it where one is asked for.
-LAYERS = {
-    "": set(),
-    "_affinity": set(),
-    "plots": set(),
-    "editor": set(),
-    "data": set(),
-    "models": {"data"},
-    "methods": {"data"},
-    "training": {"data", "models", "methods", "plots"},
-    "experiments": {"data", "models", "methods", "training"},
-    "report": {"data", "models", "methods", "training", "experiments", "plots"},
-    "integrations": {"data", "models", "methods", "training", "experiments"},
-    "cli": {"data", "models", "methods", "training", "experiments", "report", "editor"},
-}
+# The parts from the bottom up, as docs/design.md has them. Each may import what comes before it;
+# the core is the top-level files and their two folders.
+CORE = {"", "_affinity", "_hierarchy"}
+ORDER = (
+    {"_util"},
+    CORE,
+    {"editor", "data"},
+    {"models", "methods"},
+    {"runs"},
+    {"training"},
+    {"figures"},
+    {"experiments"},
+    {"report", "integrations"},
+    {"cli"},
+)
 
 
-def imported_parts(path):
-    """The folders of the package that one of its files imports, "" for the core."""
+def parts_below(part):
+    """What a part may import."""
+    place = next(place for place, parts in enumerate(ORDER) if part in parts)
+    own = CORE if part in CORE else {part}
+    return set().union(own, *ORDER[:place])
+
+
+# The methods `plot` of a hierarchy and of a result import their figures when they are called.
+PLOTTED = {SOURCE / "hierarchy.py", SOURCE / "runs" / "result.py"}
+
+
+def imported_parts(path, *, at_once=False):
+    """The folders of the package that one of its files imports, "" for the core.
+
+    With `at_once`, only those that are imported with the file itself.
+    """
     package = ["coarse2fine", *path.relative_to(SOURCE).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             named = [[*base, *(node.module or "").split(".")]] if node.module else []
@@ -82,7 +96,7 @@ def part_of(path):
 
 
 def test_every_part_has_its_layer():
-    assert {part_of(path) for path in SOURCE.rglob("*.py")} == set(LAYERS)
+    assert {part_of(path) for path in SOURCE.rglob("*.py")} == set().union(*ORDER)
 
 
 @pytest.mark.parametrize(
@@ -92,10 +106,53 @@ def test_every_part_has_its_layer():
 )
 def test_imports_point_downwards_only(path):
     part = part_of(path)
-    allowed = {"", part} | LAYERS[part]
-    if not part:
-        allowed |= {"_affinity", "plots"}
-    assert set(imported_parts(path)) <= allowed
+    later = {"figures"} if path in PLOTTED else set()
+    assert set(imported_parts(path)) <= parts_below(part) | later
+    assert later.isdisjoint(imported_parts(path, at_once=True))
+
+
+FILES = {"config.json", "metrics.jsonl", "result.json", "predictions.safetensors"}
+FILE_NAMES = {"CONFIG", "METRICS", "HIERARCHY", "RESULT", "CHECKPOINT", "MODEL", "PREDICTIONS"}
+# What parses JSON but that of runs: hierarchies and taxonomies, the class names in a checkpoint,
+# the editor's requests, an experiment's results.
+JSON_READERS = {
+    "checkpoints.py",
+    "cli/hierarchy_edit.py",
+    "editor/requests.py",
+    "editor/session.py",
+    "experiments/content.py",
+    "hierarchy.py",
+    "taxonomy.py",
+}
+
+
+def imported_names(path, module):
+    """What a file imports of a module whose name ends like that."""
+    nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+    return {a.name for n in nodes if (n.module or "").endswith(module) for a in n.names}
+
+
+def constants(path):
+    nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)]
+    return {node.value for node in nodes if isinstance(node.value, str)}
+
+
+def test_one_module_knows_the_names_of_a_runs_files():
+    owner = SOURCE / "runs" / "directory.py"
+    assert constants(owner) >= FILES
+    for path in set(SOURCE.rglob("*.py")) - {owner}:
+        assert not FILES & constants(path), path
+        if path.parent != owner.parent:  # others get typed values, and no names
+            assert not FILE_NAMES & imported_names(path, "runs.directory"), path
+
+
+def test_nobody_else_opens_the_json_of_a_run():
+    readers = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if {"parse_json", "decode_json"} & imported_names(path, "_util.files")
+    }
+    assert {name for name in readers if not name.startswith("runs/")} == JSON_READERS
 
 
 @pytest.mark.slow
@@ -121,6 +178,6 @@ def test_the_wheel_installs_and_runs_in_a_clean_environment(tmp_path):
     assert str(tmp_path) in where
     files = run(python, "-m", "pip", "show", "--files", "coarse2fine", cwd=tmp_path)
     assert "coarse2fine/py.typed" in files
-    pages = ("_colours.css", "report/page/report.html", "report/page/js/main.js")
+    pages = ("figures/colours.css", "report/page/report.html", "report/page/js/main.js")
     for page in (*pages, "editor/page/editor.html"):
         assert f"coarse2fine/{page}" in files

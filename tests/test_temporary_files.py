@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from coarse2fine._files import replacing, write_atomically
-from coarse2fine._temporary import remove_abandoned, temporary_file
+from coarse2fine._util import files
+from coarse2fine._util.files import remove_abandoned, replacing, temporary_file, write_atomically
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
 
@@ -72,9 +72,8 @@ def test_a_file_that_was_taken_for_abandoned_before_it_was_locked_is_made_again(
     tmp_path, monkeypatch
 ):
     path, removals = tmp_path / "result.json", []
-    from coarse2fine import _temporary
 
-    lock = _temporary._fcntl.flock
+    lock = files._fcntl.flock
 
     def flock(handle, how):
         if not removals:
@@ -83,7 +82,7 @@ def test_a_file_that_was_taken_for_abandoned_before_it_was_locked_is_made_again(
                 entry.unlink()
         lock(handle, how)
 
-    monkeypatch.setattr(_temporary._fcntl, "flock", flock)
+    monkeypatch.setattr(files._fcntl, "flock", flock)
     write_atomically(path, "whole")
     assert removals
     assert path.read_text() == "whole"

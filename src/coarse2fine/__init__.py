@@ -32,23 +32,23 @@ if TYPE_CHECKING:
         top_k_accuracy,
     )
     from .report import write_report
-    from .training.config import Config
+    from .runs.config import Config
+    from .runs.result import Result, RunResult
     from .training.fit import fit
-    from .training.result import Result, RunResult
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Resolved on first use, so that importing the package, or only a part of it, is cheap.
 _HOMES = {
     "Clustering": "clustering",
     "CoarseToFineLoss": "loss",
-    "Config": "training.config",
+    "Config": "runs.config",
     "Curriculum": "curriculum",
     "Hierarchy": "hierarchy",
     "MissingExtraError": "errors",
-    "Result": "training.result",
+    "Result": "runs.result",
     "RunError": "errors",
-    "RunResult": "training.result",
+    "RunResult": "runs.result",
     "best_candidate": "curriculum",
     "capped_length": "curriculum",
     "class_distances": "distances",

@@ -2,7 +2,9 @@
 
 Every round joins each cluster with the cluster closest to it, until one is left; the
 partition after each round is a level. With single linkage this is Borůvka's algorithm, and
-the edges along which clusters join are the minimum spanning tree.
+the edges along which clusters join are the minimum spanning tree. As each round at least
+halves the number of clusters, K classes have O(log K) levels, where a binary dendrogram can
+be K deep; a curriculum that visits all levels needs few of them.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ from ._affinity.matrix import cluster_matrix
 from ._affinity.rounds import Tree, first_items, to_distances
 from ._affinity.tiles import lengths
 from ._affinity.vectors import cluster_means, cluster_tiles
-from ._arrays import Array, IntArray, check_finite, to_floats
+from ._util.arrays import Array, IntArray, check_entries_finite, to_floats
 
 Linkage = Literal["single", "average", "complete"]
 
-# Up to this many classes, keeping all their distances is faster than making them twice.
+# Up to this many classes (16 MiB of float32), all distances are kept. For 1,024 classes that is
+# twice as fast as tiles, some of which are computed twice; for 4,096 half as fast.
 KEEP_CLASSES = 2048
 
 
@@ -52,8 +55,8 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
     Time and memory are O(K²).
 
     Args:
-        distances: A symmetric K×K matrix. Only the order of the entries counts, so
-            negative ones are fine; the diagonal plays no part.
+        distances: A symmetric K×K matrix. Only the order of the entries matters, so
+            negative ones are fine; the diagonal is not used.
         linkage: How far apart two clusters are: the distance of their closest classes
             (``"single"``), the mean over all pairs (``"average"``) or the distance of
             their farthest classes (``"complete"``). Defaults to ``"single"``.
@@ -73,16 +76,16 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
 def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clustering:
     """Cluster classes by the cosine distances of their embeddings.
 
-    Beyond 2,048 classes the K×K distances are never stored: they are made in tiles, of which
-    later rounds make few anew. Equal distances go by the classes' indices; beyond
-    2,048 classes, by their places in a fixed order. The arithmetic is that of the
-    embeddings' dtype, float32 for half precision. Time is O(K²E). Memory is one to two copies
-    of the embeddings, about 20 bytes for every 1,024 pairs of classes, and at times the
+    Beyond 2,048 classes the K×K distances are never stored. They are computed in tiles, few of
+    which are computed again in later rounds. Equal distances are ordered by the classes'
+    indices; beyond 2,048 classes, by their places in a fixed order. All arithmetic is in the
+    embeddings' dtype, in float32 for half precision. Time is O(K²E). Memory is one to two
+    copies of the embeddings, about 20 bytes for every 1,024 pairs of classes, and at times the
     distances of clusters: with single linkage at most 128 MiB, with complete linkage those of
     the clusters after the first round.
 
     Args:
-        embeddings: A K×E matrix, one row a class, none of them zero.
+        embeddings: A K×E matrix, one row per class, none of them zero.
         linkage: See `cluster_distances`. Defaults to ``"single"``.
     """
     _check_linkage(linkage)
@@ -98,7 +101,10 @@ def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clusteri
 
 
 def check_distances(distances: Any) -> Array:
-    """Return `distances` as an exactly symmetric matrix, or say which entry is wrong."""
+    """Return `distances` as an exactly symmetric matrix, or raise an error naming an entry.
+
+    Exactly, since clusters that disagree about their distance could join in a cycle.
+    """
     matrix = to_floats(distances, "distances")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
@@ -107,9 +113,10 @@ def check_distances(distances: Any) -> Array:
         )
     if len(matrix) < 2:
         raise ValueError(f"distances must be between at least two classes. Got {len(matrix)}.")
-    check_finite(matrix, "distances")
+    check_entries_finite(matrix, "distances")
     if np.array_equal(matrix, matrix.T):
         return matrix
+    # What comes from float32 arithmetic is symmetric up to rounding only; the mean repairs that.
     gap = np.abs(matrix - matrix.T)
     tolerance = 1e-5 * np.abs(matrix).max()
     if gap.max() > tolerance:
@@ -123,15 +130,16 @@ def check_distances(distances: Any) -> Array:
 
 
 def unit_embeddings(embeddings: Any) -> Array:
-    """Return the rows of `embeddings` scaled to length one, or say which row is wrong."""
+    """Return the rows of `embeddings` scaled to length one, or raise an error naming a row."""
     rows = to_floats(embeddings, "embeddings")
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"embeddings must be a matrix, one row a class. Got shape {rows.shape}.")
     if len(rows) < 2:
         raise ValueError(f"embeddings must be of at least two classes. Got {len(rows)}.")
     length = lengths(rows)
+    # A NaN or an infinity in a row is one in its length, so the entries need a look only then.
     if not np.isfinite(length).all():
-        check_finite(rows, "embeddings")
+        check_entries_finite(rows, "embeddings")
         row = int(np.argmin(np.isfinite(length)))
         raise ValueError(f"embeddings[{row}] is too long for {rows.dtype}; scale it down.")
     if not length.all():
@@ -140,6 +148,7 @@ def unit_embeddings(embeddings: Any) -> Array:
             f"embeddings[{row}] is zero, so it has no cosine distance to the others; leave "
             f"that class out or give it a vector."
         )
+    # The inverse of a subnormal length may be infinite.
     if (length < np.finfo(rows.dtype).tiny).any():
         row = int(np.argmin(length))
         raise ValueError(f"embeddings[{row}] is too short for {rows.dtype}; scale it up.")
@@ -153,17 +162,23 @@ def _check_linkage(linkage: str) -> None:
 
 
 def _assemble(tree: Tree, linkage: str) -> Clustering:
+    """Return the result in a canonical order, whichever way the tree was found."""
     pairs = tree.pairs if linkage == "single" else _first_classes(tree)
     pairs = np.sort(pairs, axis=1)
     count = len(pairs) + 1
+    # One key for (round, first class, second class): int64 holds O(log K) · K².
     order = np.argsort((tree.rounds * count + pairs[:, 0]) * count + pairs[:, 1])
+    # Without the root, and without a round that left two classes apart to avoid the root.
     coarse = [part for part in reversed(tree.partitions) if 0 < part.max() < count - 1]
     levels = (*coarse, np.arange(count))
     return Clustering(levels, pairs[order], tree.heights[order], tree.rounds[order])
 
 
 def _first_classes(tree: Tree) -> IntArray:
-    """Return for each edge the first class of each of the two clusters that it joins."""
+    """Return for each edge the first class of each of the two clusters that it joins.
+
+    A tree has any of their classes; which one depends on the order in which tiles were made.
+    """
     pairs = tree.pairs.copy()
     for round_, before in enumerate(tree.partitions[:-1], start=1):
         here = tree.rounds == round_

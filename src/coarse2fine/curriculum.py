@@ -15,8 +15,8 @@ class Curriculum:
     """Moves a loss from the coarsest to the finest level, like a learning-rate scheduler.
 
     Each of the M levels gets an equal share of T, and every coarse level at least one epoch
-    (Algorithm 3 of the paper); the finest goes on for as long as training does. The level
-    is a function of the epoch alone, so a resumed run is where it was.
+    (Algorithm 3 of the paper); the finest lasts as long as training does. The level depends
+    on the epoch alone, so that a resumed run continues where it stopped.
 
     Args:
         criterion: The loss; it is set to the level of epoch 0.
@@ -92,7 +92,7 @@ class Curriculum:
         self.criterion.level = self.level
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that is needed to go on, the hierarchy included, as plain values."""
+        """Return all that is needed to continue, including the hierarchy, as plain values."""
         return {
             "epoch": self.epoch,
             "boundaries": list(self.boundaries),
@@ -100,7 +100,7 @@ class Curriculum:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up a state that `state_dict` gave, and bring the loss to it."""
+        """Restore a state that `state_dict` returned, and set the loss to its level."""
         missing = {"epoch", "boundaries", "hierarchy"} - state.keys()
         if missing:
             raise ValueError(f"not a curriculum's state: it lacks {', '.join(sorted(missing))}.")
@@ -111,6 +111,7 @@ class Curriculum:
                 f"the state's hierarchy has {hierarchy.num_classes} classes, the loss {classes}."
             )
         boundaries = _check_boundaries(state["boundaries"], len(hierarchy.levels))
+        # An equal hierarchy stays: setting it would throw away what the loss has prepared for it.
         if hierarchy != self._hierarchy:
             self.criterion.hierarchy = hierarchy
         self.boundaries = boundaries
@@ -129,8 +130,9 @@ class Curriculum:
 def equal_shares(length: int, levels: int) -> tuple[int, ...]:
     """Return when each level but the coarsest begins, all having an equal share of `length`.
 
-    Rounding is never carried on from level to level, and every coarse level lasts at least
-    one epoch.
+    Algorithm 3 of the paper gives each level round(T / M) epochs, which need not add up to T.
+    Here each boundary is rounded by itself, so that no error accumulates, and every coarse
+    level lasts at least one epoch.
 
     Examples:
         >>> equal_shares(11, 3)
@@ -140,6 +142,7 @@ def equal_shares(length: int, levels: int) -> tuple[int, ...]:
     """
     boundaries: list[int] = []
     for level in range(1, levels):
+        # level · length / levels, rounded half up in whole numbers: no float can be off by one.
         rounded = (2 * level * length + levels) // (2 * levels)
         boundaries.append(max(rounded, (boundaries[-1] if boundaries else 0) + 1))
     return tuple(boundaries)
@@ -151,7 +154,7 @@ def equal_shares(length: int, levels: int) -> tuple[int, ...]:
 def epochs_to_reach(accuracies: Sequence[float], fraction: float = 0.9) -> int:
     """Return after how many epochs a baseline reached a fraction of its best accuracy.
 
-    The paper's rule for T in its text.
+    This is the rule for T in the paper's text.
 
     Args:
         accuracies: The baseline's validation accuracy after each epoch.
@@ -169,7 +172,7 @@ def epochs_to_reach(accuracies: Sequence[float], fraction: float = 0.9) -> int:
 def share_of_best_epoch(accuracies: Sequence[float], fraction: float = 0.9) -> int:
     """Return a fraction of the epoch at which a baseline was best, rounded, at least 1.
 
-    The paper's rule for T in its Algorithm 3. Of equal accuracies the first is the best.
+    This is the rule for T in the paper's Algorithm 3. Of equal accuracies the first is the best.
 
     Args:
         accuracies: The baseline's validation accuracy after each epoch.
@@ -181,17 +184,17 @@ def share_of_best_epoch(accuracies: Sequence[float], fraction: float = 0.9) -> i
     """
     _check_accuracies(accuracies)
     best = max(range(len(accuracies)), key=lambda index: accuracies[index]) + 1
-    return max(1, int(fraction * best + 0.5))
+    return max(1, int(fraction * best + 0.5))  # half up, where round() would go to even
 
 
 def best_candidate(candidates: Sequence[int], accuracies: Sequence[float]) -> int:
     """Return the curriculum length with the best validation accuracy, the shortest of equals.
 
-    The paper's rule for T for its large models, which were trained with each candidate.
+    The paper's rule for T for its large models, each of which it trained with every candidate.
 
     Args:
         candidates: Curriculum lengths; the paper's are 5, 10, 20, 30, 40 and 50.
-        accuracies: The best validation accuracy that a curriculum of each length led to.
+        accuracies: The best validation accuracy with a curriculum of each length.
 
     Examples:
         >>> best_candidate([5, 10, 20], [0.61, 0.64, 0.63])
@@ -207,9 +210,10 @@ def best_candidate(candidates: Sequence[int], accuracies: Sequence[float]) -> in
 
 
 def capped_length(length: int, epochs: int) -> int:
-    """Return `length`, but at most a third of the epochs, warning where that is less.
+    """Return `length`, but at most a third of the epochs, with a warning if that is less.
 
-    Where the baseline has not levelled off, the rules for T would eat up the epochs.
+    If the baseline has not levelled off, its best epoch is among the last, and the rules for T
+    would leave hardly any epochs for the target classes.
 
     Args:
         length: T by one of the rules.
@@ -230,7 +234,7 @@ def _check_accuracies(accuracies: Sequence[float]) -> None:
     if not len(accuracies):
         raise ValueError("accuracies must hold at least one epoch. Got none.")
     for index, value in enumerate(accuracies):
-        if value != value:
+        if value != value:  # NaN, which compares as neither smaller nor larger
             raise ValueError(f"accuracies[{index}] is nan.")
 
 

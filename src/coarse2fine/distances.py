@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ._arrays import Array, check_finite, to_floats
+from ._util.arrays import Array, check_entries_finite, to_floats
 from .clustering import check_distances, unit_embeddings
 
 Metric = Literal["embedding", "embedding_similarity", "confusion", "confusion_distance", "random"]
@@ -18,13 +18,13 @@ def class_distances(
 ) -> Array:
     """Return the K×K matrix of distances between classes.
 
-    Only the order of the entries counts in clustering, so negative ones, which some of the
-    metrics give, are fine. ``"embedding_similarity"`` and ``"confusion"`` put together what
-    is *unlike*, as in the paper's comparison of metrics. The diagonal is 0 and plays no part.
+    Clustering depends only on the order of the entries, so negative ones, which some of the
+    metrics have, are fine. ``"embedding_similarity"`` and ``"confusion"`` put together what
+    is *unlike*, as in the paper's comparison of metrics. The diagonal is 0 and is not used.
 
     Args:
         source: What the metric needs. For the embedding metrics a classifier, whose final
-            layer is found, or a K×E matrix, one row a class. For the confusion metrics a
+            layer is found, or a K×E matrix, one row per class. For the confusion metrics a
             K×K confusion matrix on validation data, rows the true classes, in counts or
             rates, or a pair (predictions, targets) of class indices. For ``"random"`` any
             of these, or K.
@@ -58,6 +58,7 @@ def class_distances(
             distances = 1 - distances
     else:
         rates = confusion_rates(source, num_classes)
+        # Confusion is not symmetric, distances must be: C + Cᵀ, as in the paper's appendix.
         distances = rates + rates.T
         if metric == "confusion_distance":
             distances = 1 - distances
@@ -65,7 +66,7 @@ def class_distances(
         raise ValueError(
             f"the distances are between {len(distances)} classes, but there are {num_classes}."
         )
-    distances = distances.copy()
+    distances = distances.copy()  # the caller's own matrix stays as it is
     np.fill_diagonal(distances, 0)
     return distances
 
@@ -96,12 +97,12 @@ def confusion_rates(source: Any, num_classes: int | None = None) -> Array:
         raise ValueError(
             f"confusion must be a square matrix, rows the true classes. Got shape {counts.shape}."
         )
-    check_finite(counts, "confusion")
+    check_entries_finite(counts, "confusion")
     if counts.size and counts.min() < 0:
         row, column = map(int, np.unravel_index(counts.argmin(), counts.shape))
         raise ValueError(f"confusion[{row}, {column}] is {counts[row, column]}; none is negative.")
     totals = counts.sum(axis=1, keepdims=True)
-    return np.asarray(counts / np.where(totals > 0, totals, 1))
+    return np.asarray(counts / np.where(totals > 0, totals, 1))  # 0/1, where 0/0 would be NaN
 
 
 def random_distances(num_classes: int, seed: int = 0) -> Array:
@@ -111,7 +112,7 @@ def random_distances(num_classes: int, seed: int = 0) -> Array:
 
 
 def _count(source: Any) -> int:
-    """Return the number of classes that a source speaks of."""
+    """Return the number of classes that a source describes."""
     if isinstance(source, int):
         return source
     if _is_module(source):
@@ -124,5 +125,6 @@ def _count(source: Any) -> int:
 
 
 def _is_module(value: object) -> bool:
+    # Who has a module has imported torch; this file must not, as numpy alone is enough here.
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.nn.Module)

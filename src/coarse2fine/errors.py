@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class MissingExtraError(ImportError):
-    """A library is not installed that only a part of the package needs."""
+    """An optional library is missing that this part of the package needs."""
 
 
 class RunError(RuntimeError):
@@ -19,7 +19,7 @@ def require(module: str, extra: str) -> ModuleType:
 
     Args:
         module: The module's full name.
-        extra: The extra of this package that brings it.
+        extra: The extra of this package that installs it.
     """
     try:
         return importlib.import_module(module)

@@ -1,9 +1,9 @@
 """The marginalised loss (equation 1 of the paper) as pure functions.
 
-At a level of the hierarchy a class counts as right when it lies in the target's cluster, so
-the loss is the negative log of the cluster's probability: the log-sum-exp over all classes
-minus the log-sum-exp over the classes of the target's cluster. Its gradient is the softmax
-over all classes minus the softmax within the cluster.
+At a level of the hierarchy any class in the target's cluster counts as right, so the loss is
+the negative log of the cluster's probability: the log-sum-exp over all classes minus the
+log-sum-exp over the classes of the target's cluster. The paper's equation 1 lacks the first
+term; without it, the loss could be lowered without end by raising all logits.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ._arrays import to_integers
 from ._marginal import ClusterLoss, CoarseLogSoftmax, Partition, along_classes
+from ._util.arrays import to_integers
 
 __all__ = ["coarse_cross_entropy", "coarse_log_softmax"]
+
+_NO_TARGET = torch.iinfo(torch.int64).min
 
 
 def coarse_cross_entropy(
@@ -34,11 +36,11 @@ def coarse_cross_entropy(
 
     Takes all that `torch.nn.functional.cross_entropy` takes and follows the same formulas,
     with the log-probability of a class replaced by that of its cluster wherever it occurs.
-    So class weights still belong to the target's class; a target of class probabilities
-    counts by the sum over each cluster; and label smoothing, which moves that share of the
-    target to all K classes evenly, gives each cluster a share in proportion to its size.
-    With every class a cluster of its own this is torch's cross-entropy. Half-precision
-    logits are computed in, and give a loss in, float32, as under autocast.
+    So class weights still belong to the target's class; of a target of class probabilities
+    only the sum over each cluster matters; and label smoothing, which spreads a share of the
+    target evenly over all K classes, gives each cluster a share in proportion to its size.
+    If every class is a cluster of its own, this is torch's cross-entropy. Half-precision
+    logits are converted to float32, and so is the loss, as under autocast.
 
     Args:
         input: Logits of shape (K), (N, K) or (N, K, d1, ...).
@@ -46,8 +48,8 @@ def coarse_cross_entropy(
             the shape of `input`.
         clusters: The level: the cluster of each class, an array of length K.
         weight: A weight for each class. Defaults to None.
-        ignore_index: The target index that does not count; of no use with probabilities.
-            Defaults to -100.
+        ignore_index: The target index that is ignored; not with probabilities. Defaults to
+            -100.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``. Defaults to ``"mean"``.
         label_smoothing: The share of the target that is spread evenly over the classes.
             Defaults to 0.0.
@@ -62,6 +64,7 @@ def coarse_cross_entropy(
     if not isinstance(clusters, Tensor):
         clusters = torch.from_numpy(to_integers(clusters, "clusters"))
     clusters = clusters.to(input.device)
+    # A partition's shapes depend on the values of `clusters`, which a compiled graph cannot.
     partition = None if torch.compiler.is_compiling() else _prepare(clusters)
     return level_cross_entropy(
         input,
@@ -105,10 +108,10 @@ def level_cross_entropy(
 ) -> Tensor:
     """Compute `coarse_cross_entropy` at a level that has been prepared.
 
-    Without a `partition` all classes are looked at: more work, but nothing in it depends on
-    the level's values, as torch.compile wants it.
+    Without a `partition` a mask over all classes is used: more work, but no shape depends on
+    the level, so that torch.compile needs no new graph for another one.
     """
-    _check(input, target, clusters, weight)
+    _check_shapes(input, target, clusters, weight)
     _check_options(target, ignore_index, reduction, label_smoothing)
     if input.dtype in (torch.float16, torch.bfloat16):
         input = input.float()
@@ -117,11 +120,13 @@ def level_cross_entropy(
     if weight is not None:
         weight = weight.to(input.dtype)
     arguments = input, target, clusters, partition, weight, ignore_index
+    # Most batches have no target to ignore, and to look for one is a good part of a loss that
+    # is this small. So we first hope for none: an index that is no class raises an error.
     try:
-        return _level_loss(*arguments, reduction, label_smoothing, look=False)
-    except IndexError:  # an index that may be ignore_index
+        return _level_loss(*arguments, reduction, label_smoothing, find_ignored=False)
+    except IndexError:
         try:
-            return _level_loss(*arguments, reduction, label_smoothing, look=True)
+            return _level_loss(*arguments, reduction, label_smoothing, find_ignored=True)
         except IndexError as error:
             raise _target_error(target, len(clusters), ignore_index) from error
 
@@ -136,9 +141,13 @@ def _level_loss(
     reduction: str,
     label_smoothing: float,
     *,
-    look: bool,
+    find_ignored: bool,
 ) -> Tensor:
-    """Compute the loss of checked arguments; `look` for targets to ignore in any case."""
+    """Compute the loss of checked arguments.
+
+    Without `find_ignored`, targets to ignore are looked for only where they could pass
+    unnoticed; elsewhere they raise an IndexError.
+    """
     if partition is not None and partition.is_finest:
         return F.cross_entropy(
             input,
@@ -154,10 +163,11 @@ def _level_loss(
     if target.is_floating_point():
         losses, counts = _soft_losses(input, target, clusters, weight, label_smoothing), None
     else:
-        # Eagerly on the CPU an index that is no class shows itself as an error.
-        must_look = look or partition is None or input.device.type != "cpu" or label_smoothing > 0
+        # On a GPU a wrong index fails an assertion on the device, too late to be caught here, and
+        # a compiled graph cannot try again. An ignore_index that is a class raises no error.
+        is_caught = partition is not None and input.device.type == "cpu"
         is_class = 0 <= ignore_index < len(clusters)
-        ignored = target == ignore_index if must_look or is_class else None
+        ignored = target == ignore_index if find_ignored or is_class or not is_caught else None
         if ignored is None and weight is None and label_smoothing == 0 and reduction == "mean":
             return _hard_losses(input, target, clusters, partition, mean=True)
         losses, counts = _index_losses(
@@ -178,6 +188,8 @@ def _soft_losses(
     label_smoothing: float,
 ) -> Tensor:
     """Return the losses for targets of class probabilities."""
+    # Summed over the classes, each cluster's log-probability counts once for every class in
+    # it, weighted by that class's share: the cluster gets the sum of its classes' shares.
     share = target * (1 - label_smoothing) + label_smoothing / len(clusters)
     if weight is not None:
         share = share * along_classes(weight, input)
@@ -193,11 +205,11 @@ def _index_losses(
     ignored: Tensor | None,
     label_smoothing: float,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return each target's loss, and for how much it counts in a mean; None is all alike."""
+    """Return each target's loss, and its weight in a mean; None if all are 1."""
     counts = None
     if ignored is not None:
         counts = (~ignored).to(input.dtype)
-        target = target.masked_fill(ignored, 0)
+        target = target.masked_fill(ignored, 0)  # any valid class; its loss is multiplied by 0
     if weight is not None:
         weights = weight.index_select(0, target.reshape(-1)).view(target.shape)
         counts = weights if counts is None else weights * counts
@@ -205,8 +217,11 @@ def _index_losses(
         losses = _hard_losses(input, target, clusters, partition, mean=False)
         return (losses if counts is None else losses * counts), counts
 
+    # As torch does: the smoothed part has the weights of all classes, not that of the target.
     log_probability = coarse_log_softmax(input, clusters)
-    hard = F.nll_loss(log_probability, target, reduction="none")
+    # Those to ignore are class 0 by now, and nll_loss must ignore no others: by its default it
+    # would pass over a target of -100 where ignore_index is another number.
+    hard = F.nll_loss(log_probability, target, reduction="none", ignore_index=_NO_TARGET)
     hard = hard if counts is None else hard * counts
     if weight is not None:
         log_probability = log_probability * along_classes(weight, input)
@@ -218,12 +233,13 @@ def _index_losses(
 def _hard_losses(
     input: Tensor, target: Tensor, clusters: Tensor, partition: Partition | None, *, mean: bool
 ) -> Tensor:
+    """Return -log of the probability of each target's cluster, or the mean of that."""
     if partition is None or partition.is_dense:
         own = clusters.index_select(0, target.reshape(-1)).view(target.shape)
-        mates, empty = None, own.unsqueeze(1) != along_classes(clusters, input)
+        members, empty = None, own.unsqueeze(1) != along_classes(clusters, input)
     else:
-        mates, empty = partition.mates(target)
-    output: Tensor = ClusterLoss.apply(input, mates, empty, mean)  # type: ignore[no-untyped-call]
+        members, empty = partition.members(target)
+    output: Tensor = ClusterLoss.apply(input, members, empty, mean)  # type: ignore[no-untyped-call]
     return output
 
 
@@ -239,14 +255,9 @@ def _prepare(clusters: Tensor) -> Partition:
     return Partition(clusters.long())
 
 
-def _check(
-    input: Tensor,
-    target: Tensor,
-    clusters: Tensor,
-    weight: Tensor | None,
-) -> None:
+def _check_shapes(input: Tensor, target: Tensor, clusters: Tensor, weight: Tensor | None) -> None:
     classes = len(clusters)
-    dimension = min(1, input.dim() - 1)
+    dimension = min(1, input.dim() - 1)  # of the classes: 1, or 0 for a single prediction
     if input.dim() == 0 or input.shape[dimension] != classes:
         raise ValueError(
             f"the level has {classes} classes, so the logits need {classes} entries along "

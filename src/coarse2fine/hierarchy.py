@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _tree
-from ._arrays import IntArray, is_tensor
-from ._files import parse_json, write_atomically
-from ._levels import (
+from ._hierarchy import tree as _tree
+from ._hierarchy.levels import (
     FORMAT,
     VERSION,
     check_cluster_names,
-    check_labels,
     check_levels,
     check_names,
     check_whole,
     frozen,
     match_names,
     read_parts,
+    to_class_indices,
     to_level,
 )
-from ._printable import brief
+from ._util.arrays import IntArray, is_tensor
+from ._util.files import parse_json, write_atomically
+from ._util.text import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
 
@@ -40,12 +40,12 @@ CONFUSION_METRICS = ("confusion", "confusion_distance")
 class Hierarchy:
     """Nested partitions of K classes, from the coarsest to the classes themselves.
 
-    An immutable value, valid once it exists: compare with ``==``, print to see the tree.
-    Make one by a ``from_...`` method or `load`.
+    An immutable value that is valid once it exists: compare it with ``==``, print it to see
+    the tree. Create one by a ``from_...`` method or `load`.
 
     Attributes:
         levels: The partitions, coarsest first, each an array class → cluster with ids from
-            0 without gaps; the last is the classes themselves.
+            0 without gaps; the last one is the classes themselves.
         class_names: The names of the classes, or None.
         cluster_names: For each level but the last the names of its clusters, or None.
 
@@ -78,6 +78,7 @@ class Hierarchy:
         counts = tuple(int(level.max()) + 1 for level in levels)
         names = None if class_names is None else check_names(class_names, counts[-1], "class_names")
         groups = None if cluster_names is None else check_cluster_names(cluster_names, counts)
+        # Past this class's own __setattr__, which refuses everything.
         set_once = super().__setattr__
         set_once("levels", levels)
         set_once("class_names", names)
@@ -89,7 +90,7 @@ class Hierarchy:
                 stacklevel=2,
             )
 
-    # ------------------------------------------------------------------ ways to make one
+    # ------------------------------------------------------------------ ways to create one
 
     @classmethod
     def from_classifier(
@@ -110,27 +111,31 @@ class Hierarchy:
             metric: How far apart classes are: ``"embedding"``, ``"embedding_similarity"``,
                 ``"confusion"``, ``"confusion_distance"``, ``"random"``, or a K×K matrix of
                 distances. Defaults to ``"embedding"``.
-            head: The name of the final layer, where it cannot be found. Defaults to None.
+            head: The name of the final layer, if it cannot be found. Defaults to None.
             confusion: For the two confusion metrics: a confusion matrix on validation
                 data, or a pair (predictions, targets). Defaults to None.
             linkage: See `cluster_distances`. Defaults to ``"single"``.
             seed: Of the random metric. Defaults to 0.
             class_names: Defaults to None.
         """
-        from .heads import class_vectors
+        from .heads import class_vectors  # which imports torch
 
+        options: dict[str, Any] = {"linkage": linkage, "class_names": class_names}
+        if isinstance(metric, str) and metric in CONFUSION_METRICS:
+            if confusion is None:
+                raise ValueError(
+                    f"metric {metric!r} needs confusion=: a K×K confusion matrix on validation "
+                    f"data, or a pair (predictions, targets)."
+                )
+            # Where the names tell how many classes there are, the model may do without a head.
+            known = class_vectors(model, head) if class_names is None else class_names
+            return cls.from_confusion(confusion, metric, num_classes=len(known), **options)
         vectors = class_vectors(model, head)
+        # From the vectors themselves, so that the K×K distances of many classes are never stored.
         if isinstance(metric, str) and metric == "embedding":
-            return cls.from_embeddings(vectors, linkage=linkage, class_names=class_names)
-        uses_confusion = isinstance(metric, str) and metric in CONFUSION_METRICS
-        if uses_confusion and confusion is None:
-            raise ValueError(
-                f"metric {metric!r} needs confusion=: a K×K confusion matrix on validation "
-                f"data, or a pair (predictions, targets)."
-            )
-        source = confusion if uses_confusion else vectors
-        distances = class_distances(source, metric, num_classes=len(vectors), seed=seed)
-        return cls.from_distances(distances, linkage=linkage, class_names=class_names)
+            return cls.from_embeddings(vectors, **options)
+        distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
+        return cls.from_distances(distances, **options)
 
     @classmethod
     def from_embeddings(
@@ -140,7 +145,7 @@ class Hierarchy:
         linkage: Linkage = "single",
         class_names: Sequence[str] | None = None,
     ) -> Hierarchy:
-        """Cluster classes by the cosine distances of a K×E matrix, one row a class."""
+        """Cluster classes by the cosine distances of a K×E matrix, one row per class."""
         return cls(cluster_embeddings(embeddings, linkage).levels, class_names)
 
     @classmethod
@@ -164,7 +169,7 @@ class Hierarchy:
         linkage: Linkage = "single",
         class_names: Sequence[str] | None = None,
     ) -> Hierarchy:
-        """Cluster classes by how often they are taken for each other.
+        """Cluster classes by how often they are confused with each other.
 
         Args:
             confusion: A K×K confusion matrix, rows the true classes, in counts or rates;
@@ -172,7 +177,7 @@ class Hierarchy:
             metric: ``"confusion_distance"`` puts together what is often confused,
                 ``"confusion"`` what is rarely confused. Defaults to
                 ``"confusion_distance"``.
-            num_classes: K, where predictions and targets do not show it. Defaults to None.
+            num_classes: K, if predictions and targets may lack some classes. Defaults to None.
             linkage: See `cluster_distances`. Defaults to ``"single"``.
             class_names: Defaults to None.
         """
@@ -188,7 +193,7 @@ class Hierarchy:
         class_names: Sequence[str] | None = None,
         cluster_names: Sequence[Sequence[str]] | None = None,
     ) -> Hierarchy:
-        """Take levels as they are.
+        """Return a hierarchy with the given levels.
 
         Args:
             levels: Coarsest first, each an array class → cluster of length K, or a list of
@@ -213,7 +218,7 @@ class Hierarchy:
         *,
         columns: Sequence[str] = ("coarse_label", "fine_label"),
     ) -> Hierarchy:
-        """Read a tree of classes that people made.
+        """Read a tree of classes made by people.
 
         Args:
             taxonomy: One of
@@ -232,7 +237,7 @@ class Hierarchy:
 
         return cls(*read_taxonomy(taxonomy, class_names, columns))
 
-    # ---------------------------------------------------------------------- what it tells
+    # ------------------------------------------------------------------ levels and classes
 
     @property
     def num_classes(self) -> int:
@@ -254,14 +259,14 @@ class Hierarchy:
     def coarsen(self, labels: Any, level: int) -> Any:
         """Replace class labels by their clusters at a level (Algorithm 1 of the paper).
 
-        A torch tensor gives an int64 tensor on the same device; anything else a numpy array.
+        Returns an int64 tensor on the same device for a torch tensor, else a numpy array.
         """
         owner = self._level(level)
-        labels = check_labels(labels, self.num_classes)
+        labels = to_class_indices(labels, self.num_classes)
         if is_tensor(labels):
             import torch
 
-            # A copy, as torch has no read-only tensors.
+            # A copy, since torch has no read-only tensors and would warn of one.
             return torch.from_numpy(owner.copy()).to(labels.device)[labels]
         return owner[labels]
 
@@ -291,12 +296,14 @@ class Hierarchy:
         return self.keep_levels(np.linspace(depth - 1, 0, count).round().astype(int).tolist())
 
     def for_classes(self, class_names: Sequence[str]) -> Hierarchy:
-        """Return the hierarchy with the classes of some data, in their order.
+        """Return the hierarchy with its classes in the order of some data.
 
-        Classes are matched by name; where the hierarchy has no names, it gets these.
+        Classes are matched by name; a hierarchy without names gets these.
         """
         names = tuple(class_names)
         order = match_names(self.class_names, names, self.num_classes)
+        # Cluster ids stay, and with them the cluster names; only the classes are reordered, and
+        # the finest level is 0..K-1 in any order of them.
         coarse = [level[order] for level in self.levels[:-1]]
         return Hierarchy([*coarse, self.levels[-1]], names, self.cluster_names)
 
@@ -313,9 +320,9 @@ class Hierarchy:
 
     def plot(self) -> Any:
         """Return a plotly figure to zoom into by clicks; it needs the extra ``report``."""
-        from .plots import icicle
+        from .figures.icicle import plot
 
-        return icicle(self.levels, self.class_names, self.cluster_names)
+        return plot(self.levels, self.class_names, self.cluster_names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `save` writes, as plain lists and strings."""
@@ -331,7 +338,7 @@ class Hierarchy:
 
     @classmethod
     def from_dict(cls, content: Any) -> Hierarchy:
-        """Return the hierarchy that `to_dict` gave, checking every part of it."""
+        """Return the hierarchy that `to_dict` described, after checking every part of it."""
         return cls(*read_parts(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -363,6 +370,9 @@ class Hierarchy:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Hierarchy is immutable; cannot delete {name!r}.")
+
+    # Immutable, so a copy is the hierarchy itself. Pickling goes through the constructor: with
+    # __slots__ and no __setattr__, pickle's own way would fail, and this one checks anew.
 
     def __copy__(self) -> Hierarchy:
         return self

@@ -15,13 +15,13 @@ from .hierarchy import Hierarchy
 
 
 class CoarseToFineLoss(nn.CrossEntropyLoss):
-    """A drop-in for `torch.nn.CrossEntropyLoss` that counts classes as one at coarse levels.
+    """A drop-in for `torch.nn.CrossEntropyLoss` that treats clusters as classes at coarse levels.
 
     It takes the same logits over the K classes and the same targets at every level. At
     level 0, the coarsest, where it starts, and at every level but the last, the model is
-    only asked for the target's cluster; at the last level, which is -1 too, this is torch's
-    cross-entropy with the same options. In eval mode it is that always, so that a validation
-    loss means the same all along.
+    only asked for the target's cluster. At the last level, which is also -1, this is torch's
+    cross-entropy with the same options. In eval mode it is always that, so that validation
+    losses of different epochs can be compared.
 
     Args:
         hierarchy: The levels. Defaults to None: plain cross-entropy until one is set.
@@ -71,7 +71,8 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         if not isinstance(hierarchy, Hierarchy | None):
             raise TypeError(f"hierarchy must be a Hierarchy. Got {type(hierarchy).__name__}.")
         self._hierarchy = hierarchy
-        # No buffer: whoever averages or copies a model counts on the number of its buffers.
+        # Not a buffer: code that averages or copies models pairs up their buffers, and this one
+        # would come and go, and change its shape, with the hierarchy.
         self._clusters = None
         if hierarchy is not None:
             self._clusters = torch.from_numpy(np.stack(hierarchy.levels)).to(self._level.device)
@@ -90,8 +91,9 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             raise TypeError(f"level must be an integer. Got {level!r}.")
         if not -depth <= level < depth:
             raise ValueError(f"level must lie in 0..{depth - 1}, or be -1. Got {level}.")
-        # Twice: eager code reads the number, which costs no transfer from the device, and
-        # compiled code the tensor, which needs no recompilation.
+        # Kept twice. Eager code reads the int: reading the tensor would wait for the device in
+        # every step. Compiled code reads the tensor: an int would be a constant of the graph,
+        # which every change of level would compile again.
         self._current = int(level) % depth
         self._level.fill_(self._current)
 
@@ -102,6 +104,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         if torch.compiler.is_compiling():
             if not self.training:
                 return super().forward(input, target)
+            # A row of all levels, chosen on the device.
             clusters, partition = self._clusters.index_select(0, self._level[None])[0], None
         else:
             partition = self._prepared(self._clusters, self._current if self.training else -1)
@@ -128,6 +131,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         return 1 if self.hierarchy is None else len(self.hierarchy.levels)
 
     def _prepared(self, clusters: Tensor, level: int) -> Partition:
+        """Return a level's partition, prepared when first used on a device and then kept."""
         level %= len(clusters)
         found = self._partitions.get(level)
         if found is None or found.clusters.device != clusters.device:
@@ -135,6 +139,8 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         return found
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CoarseToFineLoss:
+        # What moves a module (to, cuda, ...) calls this; it moves buffers, and `_clusters` is none.
+        # The level's buffer says where to, since `fn` may also change dtypes.
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self._clusters is not None:
             self._clusters = self._clusters.to(self._level.device)
@@ -142,7 +148,8 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         key = f"{prefix}_level"
-        # Torch's cross-entropy keeps no level. And without a hierarchy a level means nothing:
-        # who sets the hierarchy sets the level.
+        # A state of torch's cross-entropy has no level, and is taken nevertheless. Without a
+        # hierarchy a level means nothing; it is set along with the hierarchy. Set through the
+        # property, so that the int follows and a level that does not exist is refused.
         self.level = 0 if self.hierarchy is None else int(state_dict.get(key, self._level))
         super()._load_from_state_dict({**state_dict, key: self._level}, prefix, *args)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import Array, IntArray, to_floats, to_integers, to_numpy
+from ._hierarchy.levels import to_class_indices
+from ._util.arrays import Array, IntArray, to_floats, to_integers, to_numpy
 from .hierarchy import Hierarchy
 
 
@@ -29,8 +30,9 @@ def confusion_matrix(predictions: Any, targets: Any, num_classes: int | None = N
     predictions, targets = _pair(predictions, targets)
     if num_classes is None:
         num_classes = int(max(predictions.max(initial=-1), targets.max(initial=-1))) + 1
-    _check_range(predictions, "predictions", num_classes)
-    _check_range(targets, "targets", num_classes)
+    predictions = to_class_indices(predictions, num_classes, "predictions")
+    targets = to_class_indices(targets, num_classes, "targets")
+    # One number for each cell of the matrix, so that a single pass counts them all.
     cells = np.bincount(targets * num_classes + predictions, minlength=num_classes**2)
     return cells.reshape(num_classes, num_classes)
 
@@ -58,9 +60,11 @@ def top_k_accuracy(scores: Any, targets: Any, k: int = 1) -> float:
         )
     if not 1 <= k <= scores.shape[1]:
         raise ValueError(f"k must lie in 1..{scores.shape[1]}. Got {k}.")
-    _check_range(targets, "targets", scores.shape[1])
+    targets = to_class_indices(targets, scores.shape[1], "targets")
     if not len(targets):
         return float("nan")
+    # How many classes are ahead of the target, which needs no sorting, and where ties are
+    # decided the same way for every k; argpartition would pick any of equals.
     own = np.take_along_axis(scores, targets[:, None], axis=1)
     is_ahead = scores > own
     is_ahead |= (scores == own) & (np.arange(scores.shape[1]) < targets[:, None])
@@ -99,6 +103,8 @@ def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Int
     levels, where not even the coarsest cluster is right.
     """
     predictions, targets = _pair(predictions, targets)
+    # Levels are nested: prediction and target disagree at the finest levels and agree from some
+    # level upwards, so the number of levels at which they disagree is the height.
     heights = np.zeros(predictions.shape, np.int64)
     for level in _depth(hierarchy):
         heights += hierarchy.coarsen(predictions, level) != hierarchy.coarsen(targets, level)
@@ -121,6 +127,8 @@ def _cluster_predictions(scores: Array, level: IntArray) -> IntArray:
     """Return the cluster of largest total probability for each row of logits."""
     order = np.argsort(level, kind="stable")
     starts = np.searchsorted(level[order], np.arange(level.max() + 1))
+    # Up to a factor for each row, which does not change the largest. Its largest entry is
+    # exp(0), so nothing overflows.
     probability = np.exp(scores - scores.max(axis=1, keepdims=True))
     totals = np.add.reduceat(probability[:, order], starts, axis=1)
     return np.asarray(totals.argmax(axis=1))
@@ -160,12 +168,4 @@ def _check_classes(classes: int, hierarchy: Hierarchy) -> None:
         raise ValueError(
             f"the hierarchy has {hierarchy.num_classes} classes, so scores need as many "
             f"columns. Got {classes}."
-        )
-
-
-def _check_range(labels: IntArray, what: str, classes: int) -> None:
-    wrong = np.flatnonzero((labels < 0) | (labels >= classes))
-    if len(wrong):
-        raise ValueError(
-            f"{what} must lie in 0..{classes - 1}. Got {labels[wrong[0]]} at position {wrong[0]}."
         )

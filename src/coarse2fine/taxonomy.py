@@ -1,8 +1,7 @@
-"""Reading trees of classes that people made, in the forms people have them in."""
+"""Reading trees of classes made by people, in the forms they usually come in."""
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -12,16 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import IntArray
-from ._files import check_is_file, parse_json
-from ._levels import check_names
-from ._printable import brief
+from ._hierarchy.levels import check_names
+from ._util.arrays import IntArray
+from ._util.files import check_is_file, parse_json
+from ._util.tables import csv_rows
+from ._util.text import brief
 
 Parts = tuple[list[IntArray], list[str], list[list[str]]]
 # A class: the names from the root's child down to the class itself.
 Branch = tuple[str, ...]
 
-MOST_LEVELS = 100
+# Deeper ones are mistakes or attacks: reading recurses, and a cycle of parents never ends.
+MAX_LEVELS = 100
 
 
 def read_taxonomy(
@@ -36,11 +37,11 @@ def read_taxonomy(
     path = Path(taxonomy)
     check_is_file(path)
     is_csv = path.suffix.lower() == ".csv"
-    content = None if is_csv else parse_json(path)
+    content = None if is_csv else parse_json(path)  # which names the file in its own errors
     try:
         branches = _from_csv(path, columns) if is_csv else _from_object(content, columns)
         return _to_levels(_in_order(branches, class_names))
-    except (ValueError, TypeError, csv.Error) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {brief(error)}") from None
 
 
@@ -67,8 +68,8 @@ def _from_object(taxonomy: Any, columns: tuple[str, ...]) -> list[Branch]:
 
 def _walk(node: Any, above: Branch, depth: int) -> Iterator[Branch]:
     """Yield the branches of a nested dict; lists, and keys without children, are classes."""
-    if depth > MOST_LEVELS:
-        raise ValueError(f"the taxonomy is more than {MOST_LEVELS} levels deep.")
+    if depth > MAX_LEVELS:
+        raise ValueError(f"the taxonomy is more than {MAX_LEVELS} levels deep.")
     if isinstance(node, Mapping):
         for name, below in node.items():
             branch = (*above, _name(name, above))
@@ -101,6 +102,7 @@ def _is_label(value: Any) -> bool:
 
 def _from_csv(path: Path, columns: tuple[str, ...]) -> list[Branch]:
     header, rows, numbers = _read_csv(path)
+    # The columns first: a table of samples may have others that are called parent and child.
     for names in (columns, ("parent", "child")):
         if set(names) <= set(header):
             places = [header.index(name) for name in names]
@@ -115,22 +117,13 @@ def _from_csv(path: Path, columns: tuple[str, ...]) -> list[Branch]:
 
 def _read_csv(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
     """Return the header, the rows and their line numbers, blank lines left out."""
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                rows.append([cell.strip() for cell in row])
-                numbers.append(reader.line_num)
-    if not rows:
-        return [], [], []
-    for row, number in zip(rows, numbers, strict=True):
-        if len(row) != len(rows[0]):
+    (_, header), *rows = list(csv_rows(path)) or [(0, [])]
+    for number, row in rows:
+        if len(row) != len(header):
             raise ValueError(
-                f"row {number} must have {len(rows[0])} cells, like the first. Got {len(row)}."
+                f"row {number} must have {len(header)} cells, like the first. Got {len(row)}."
             )
-    return rows[0], rows[1:], numbers[1:]
+    return header, [row for _, row in rows], [number for number, _ in rows]
 
 
 def _from_pairs(
@@ -145,19 +138,22 @@ def _from_pairs(
             raise ValueError(
                 f"{child!r} has two parents, {parent[child]!r} and, in row {row}, {above!r}."
             )
+    # Classes are the nodes that are nobody's parent.
     inner = set(parent.values())
     branches = {child: _climb(child, parent) for child in parent}
     return [branch for child, branch in branches.items() if child not in inner]
 
 
 def _climb(child: str, parent: dict[str, str]) -> Branch:
+    """Return the names from the root down to a node."""
     branch = [child]
     while parent.get(branch[-1]):
         branch.append(parent[branch[-1]])
-        if len(branch) > MOST_LEVELS:
+        # A cycle is noticed when the branch is too long, which costs nothing before.
+        if len(branch) > MAX_LEVELS:
             if len(set(branch)) < len(branch):
                 raise ValueError(f"{branch[-1]!r} is its own ancestor.")
-            raise ValueError(f"the taxonomy is more than {MOST_LEVELS} levels deep.")
+            raise ValueError(f"the taxonomy is more than {MAX_LEVELS} levels deep.")
     return tuple(reversed(branch))
 
 
@@ -165,7 +161,7 @@ def _climb(child: str, parent: dict[str, str]) -> Branch:
 
 
 def _is_table(taxonomy: Any, columns: tuple[str, ...]) -> bool:
-    """Whether it has the columns; a dict's groups may be called like them."""
+    """Return whether it has the columns; groups of a nested dict may have the same names."""
     if not set(columns) <= set(_column_names(taxonomy)):
         return False
     return all(
@@ -223,6 +219,7 @@ def _check_column(column: Sequence[Any], name: str, rows: Sequence[int]) -> None
 
 
 def _in_order(branches: list[Branch], class_names: Sequence[str] | None) -> list[Branch]:
+    """Return the branches in the order of the model's outputs."""
     found: dict[str, Branch] = {}
     for branch in branches:
         if branch[-1] in found:
@@ -236,7 +233,11 @@ def _in_order(branches: list[Branch], class_names: Sequence[str] | None) -> list
 
 
 def _own_order(names: list[str]) -> list[str]:
-    """Put integer labels, also those in a CSV, in their order; others stay as they came."""
+    """Sort integer labels, also those in a CSV; others keep the order in which they came.
+
+    Integers are already the model's outputs; in any other order, the hierarchy would belong
+    to other classes without anybody noticing.
+    """
     if not all(name.isdecimal() and name.isascii() and name == str(int(name)) for name in names):
         return names
     names = sorted(names, key=int)
@@ -264,7 +265,11 @@ def _check_classes(found: dict[str, Branch], class_names: Sequence[str]) -> tupl
 
 
 def _to_levels(branches: list[Branch]) -> Parts:
-    """Cut the tree at every depth; a class above the cut stays a cluster of its own."""
+    """Cut the tree at every depth; a class above the cut stays a cluster of its own.
+
+    A cluster is all branches with the same first names, so that groups of the same name in
+    different places are different clusters.
+    """
     if len(branches) < 2:
         raise ValueError(f"a taxonomy needs at least two classes. Got {len(branches)}.")
     levels: list[IntArray] = []
@@ -272,7 +277,7 @@ def _to_levels(branches: list[Branch]) -> Parts:
     for depth in range(1, max(map(len, branches))):
         prefixes = [branch[:depth] for branch in branches]
         ids = {prefix: number for number, prefix in enumerate(dict.fromkeys(prefixes))}
-        # The root teaches nothing, and a cut that splits nothing has been made already.
+        # The root teaches nothing, and a cut with as many clusters as the one above is the same.
         is_new = 1 < len(ids) < len(branches) and (not levels or len(ids) > levels[-1].max() + 1)
         if is_new:
             levels.append(np.array([ids[prefix] for prefix in prefixes]))

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from coarse2fine.models import build_model
-from coarse2fine.training.restore import load_trained
+from coarse2fine.runs.restore import load_trained
 
 
 def test_safetensors_hold_the_plain_weights_and_what_is_needed_to_use_them(c2f, comparison):

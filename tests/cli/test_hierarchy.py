@@ -31,9 +31,9 @@ def test_it_shows_that_of_a_comparison(c2f, comparison):
 
 
 def test_a_long_tree_is_cut(c2f, comparison):
-    whole, cut = c2f("hierarchy", comparison)[1], c2f("hierarchy", comparison, "--max-lines", 2)[1]
-    assert cut.splitlines()[:3] == whole.splitlines()[:3]
-    assert cut.splitlines()[3].startswith("… cut after 2 lines")
+    whole, cut = c2f("hierarchy", comparison)[1], c2f("hierarchy", comparison, "--max-lines", 1)[1]
+    assert cut.splitlines()[:2] == whole.splitlines()[:2]
+    assert cut.splitlines()[2].startswith("… cut after 1 line")
 
 
 def test_json_is_what_save_writes(c2f, saved):

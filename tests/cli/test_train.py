@@ -9,7 +9,7 @@ import typer
 
 from coarse2fine import Config, Hierarchy
 from coarse2fine.cli import app, comparison, demo
-from coarse2fine.cli.values import seeds, shares, size
+from coarse2fine.runs.parsers import seeds, shares, size
 
 from .calls import SHORT, SMALL
 
@@ -74,13 +74,14 @@ def test_it_ends_with_the_comparison_the_levels_and_where_it_lies(c2f):
     assert "batch_size         64\n" in err
     levels, comparison, place = out.split("\n\n")
     assert levels.splitlines()[1].split()[0] == "clusters"
-    assert comparison.splitlines()[1].split("  ") == [
+    assert comparison.splitlines()[1].strip().split("  ") == [
         "seed",
         "baseline",
         "staged",
         "gain of staged",
     ]
-    assert "note: seed 0: baseline was best at epoch" in comparison
+    assert comparison.splitlines()[4].split()[0] == "epochs"
+    assert "note: seed 0: staged was best at epoch" in comparison
     assert place == "here holds it all; c2f report here shows it.\n"
 
 

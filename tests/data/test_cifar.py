@@ -9,8 +9,8 @@ import pytest
 import torch
 from image_files import Cifar, md5, python2_pickle, write_files, write_tar
 
-from coarse2fine.data.cifar import OFFICIAL, load_cifar10, load_cifar100
-from coarse2fine.data.python2_pickle import plain_values
+from coarse2fine.data.sets.cifar import OFFICIAL, load_cifar10, load_cifar100
+from coarse2fine.data.sets.pickles import plain_values
 
 LOADERS = {10: load_cifar10, 100: load_cifar100}
 FOLDERS = {

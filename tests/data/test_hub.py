@@ -7,8 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from coarse2fine.data.hub import load_hub
-from coarse2fine.data.text import tokens
+from coarse2fine.data.sources.hub import load_hub
+from coarse2fine.data.sources.text import tokens
 
 datasets = pytest.importorskip("datasets")
 
@@ -132,7 +132,7 @@ def test_image_files_in_folders_are_read_from_there(load, tmp_path, rng):
 
 
 def test_more_images_than_memory_are_read_when_needed(files, load, rng, monkeypatch):
-    monkeypatch.setattr("coarse2fine.data.hub._MEMORY_LIMIT", 100)
+    monkeypatch.setattr("coarse2fine.data.sources.hub.MEMORY_LIMIT", 100)
     image = pixels(rng)
     rows = {"image": [Image.fromarray(image)] * 2, "label": ["a", "b"]}
     files(features(image=datasets.Image(), label=datasets.Value("string")), train=rows)
@@ -178,7 +178,7 @@ def test_a_missing_folder_or_configuration_is_said_in_a_sentence(files, load, tm
 def test_without_network_the_answer_comes_quickly(load, monkeypatch, name):
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.config, "HF_ENDPOINT", NOWHERE)
-    monkeypatch.setattr("coarse2fine.data.hub.getproxies", dict)
+    monkeypatch.setattr("coarse2fine.data.sources.hub.getproxies", dict)
     start = time.monotonic()
     with pytest.raises(FileNotFoundError, match=f"{name}' could not be had from the hub: Couldn't"):
         load(name)

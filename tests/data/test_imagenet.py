@@ -9,8 +9,8 @@ from image_files import encoded, photo, write_image, write_parquet
 from PIL import Image
 from scipy.io import savemat
 
-from coarse2fine.data.imagenet import load_imagenet
-from coarse2fine.data.lazy_images import LazyImages
+from coarse2fine.data.sets.imagenet import load_imagenet
+from coarse2fine.data.sources.lazy_images import LazyImages
 
 WNIDS = ["n01440764", "n02012849", "n03126707"]
 SYNSETS = (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from image_files import encoded, photo, write_image
 from PIL import Image
 
-from coarse2fine.data.images import centre_box, decode, decode_all, image_sizes
-from coarse2fine.data.parallel import filled_rows
+from coarse2fine._util.parallel import filled_rows
+from coarse2fine.data.sources.images import centre_box, decode, decode_all, image_sizes
 
 PICTURE = photo(12, 8)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from image_files import encoded, photo
 from torch.utils.data import DataLoader, Dataset
 
-from coarse2fine.data.lazy_images import LazyImages, random_box
+from coarse2fine.data.sources.lazy_images import LazyImages, random_box
 
 
 def rng(seed=0):

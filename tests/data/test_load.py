@@ -10,14 +10,14 @@ from image_files import encoded, photo, write_parquet
 from coarse2fine.data.load import SETS, VARIABLE, load_data
 
 LOADERS = {
-    "cifar": ("load_cifar10", "load_cifar100"),
-    "folder": ("load_folder",),
-    "hub": ("load_hub",),
-    "imagenet": ("load_imagenet",),
-    "objects": ("from_python",),
-    "shapes": ("load_shapes",),
-    "tables": ("load_table",),
-    "tiny_imagenet": ("load_tiny_imagenet",),
+    "sets.cifar": ("load_cifar10", "load_cifar100"),
+    "sets.imagenet": ("load_imagenet",),
+    "sets.shapes": ("load_shapes",),
+    "sets.tiny_imagenet": ("load_tiny_imagenet",),
+    "sources.folders": ("load_folder",),
+    "sources.hub": ("load_hub",),
+    "sources.objects": ("from_python",),
+    "sources.tables": ("load_table",),
 }
 NO_TABLE = {"target": None, "text": None, "class_names": None, "columns": None}
 
@@ -68,7 +68,7 @@ def test_images_of_imagenet_can_have_a_size(tmp_path):
 
 def test_every_set_can_be_loaded():
     for known in SETS.values():
-        assert known.loader in LOADERS[known.module]
+        assert known.loader in LOADERS[f"sets.{known.module}"]
 
 
 def test_a_file_is_a_table_and_a_folder_holds_images(tmp_path):

@@ -16,9 +16,9 @@ from torch.utils.data import (
     TensorDataset,
 )
 
-from coarse2fine.data.objects import from_python
+from coarse2fine.data.sources.objects import from_python
+from coarse2fine.data.sources.text import tokens
 from coarse2fine.data.split import LazyInputs, Split
-from coarse2fine.data.text import tokens
 
 Y = [0, 1, 1]
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coarse2fine.data import Source, Split, input_shape, sample
-from coarse2fine.data.sampling import class_shares
+from coarse2fine.data import Data, Source, Split, input_shape, sample
+from coarse2fine.data.sampling import class_shares, stratified_counts, warn_of_absent_classes
 
 NAMES = ("cat", "dog", "fox")
 
@@ -87,11 +87,51 @@ def test_samples_keep_their_inputs_and_targets():
 
 def test_a_seed_gives_these_very_samples_on_every_machine():
     given = Source("table", Split(torch.zeros(15, 1), torch.arange(15) % 3, NAMES))
-    assert rows(sample(given, train_size=9, val_share=0.34, test_share=0.2, seed=3)) == [
+    options = {"train_size": 9, "val_share": 0.34, "test_share": 0.2, "seed": 3}
+    assert rows(sample(given, **options, stratify=False)) == [
         [3, 4, 5, 7, 9, 11],
         [1, 12, 14],
         [6, 8, 10],
     ]
+    assert rows(sample(given, **options)) == [[0, 1, 6, 7, 8, 11], [2, 10, 12], [3, 5, 13]]
+
+
+@given(
+    counts=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any),
+    share=st.floats(0, 0.99),
+    seed=st.integers(0, 9),
+)
+def test_a_stratified_share_is_each_class_s_own_to_within_one(counts, share, seed):
+    numbers, total = np.array(counts), round(share * sum(counts))
+    held = stratified_counts(numbers, total, np.random.default_rng(seed).random(len(counts)))
+    assert held.sum() == min(total, np.maximum(numbers - 1, 0).sum())
+    assert (held <= np.maximum(numbers - 1, 0)).all()  # one of each is left to train on
+    if (numbers - 1 >= np.ceil(numbers * share)).all():  # where there are enough
+        assert (abs(held - numbers * total / sum(counts)) < 1 + 1e-9).all()
+
+
+def test_every_class_keeps_its_share_and_one_sample_to_train_on():
+    for seed in range(20):
+        data = sample(source((50, 10, 1)), val_share=0.2, seed=seed)
+        assert (counts_of(data.train), counts_of(data.val)) == ([40, 8, 1], [10, 2, 0])
+
+
+def test_which_classes_are_rounded_up_is_left_to_chance():
+    found = {tuple(counts_of(sample(source((4, 4, 4)), seed=s).val)) for s in range(30)}
+    assert found == {(1, 1, 0), (1, 0, 1), (0, 1, 1)}
+
+
+def test_classes_without_samples_are_named():
+    data = sample(source((50, 10, 1)), val_share=0.2)
+    with pytest.warns(UserWarning, match="^1 of 3 classes have no validation samples: fox.$"):
+        warn_of_absent_classes(data)
+    part = data.train.take(np.flatnonzero(data.train.targets == 1))
+    with pytest.warns(UserWarning, match="^2 of 3 classes have no training samples: cat, fox.$"):
+        warn_of_absent_classes(Data("table", part, data.train, data.test))
+
+
+def test_nothing_is_said_where_there_is_no_validation():
+    warn_of_absent_classes(sample(source(), val_share=0.0))
 
 
 def test_other_seeds_give_other_samples_and_the_same_seed_the_same():
@@ -132,7 +172,7 @@ def test_columns_go_with_the_samples():
         ({"val_share": float("nan")}, "val_share must be at least 0 and less than 1. Got nan"),
         ({"test_share": 1.0}, "test_share must be at least 0 and less than 1. Got 1.0"),
         ({"test_share": 0.0}, "no test samples, and test_share leaves none; give it as 0.2"),
-        ({"val_share": 0.999}, "val_share"),
+        ({"val_share": 0.999, "stratify": False}, "val_share"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(options, message):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from coarse2fine.data.shapes import CLASS_NAMES, COLOURS, SHAPES, draw_shapes, load_shapes
+from coarse2fine.data.sets.shapes import CLASS_NAMES, COLOURS, SHAPES, draw_shapes, load_shapes
 
 CYAN, GRAY, MAGENTA = range(3)
 CIRCLE, ELLIPSE, TRIANGLE, SQUARE = range(4)

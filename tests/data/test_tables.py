@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from coarse2fine.data.tables import has_image_column, is_table, load_table
-from coarse2fine.data.text import tokens
+from coarse2fine.data.sources.table_files import has_image_column, is_table
+from coarse2fine.data.sources.tables import load_table
+from coarse2fine.data.sources.text import tokens
 
 IRIS = [
     ("width", "petals", "colour", "species"),

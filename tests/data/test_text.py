@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coarse2fine.data.text import VOCABULARY, tokens, words
+from coarse2fine.data.sources.text import VOCABULARY, tokens, words
 
 
 def test_words_and_punctuation_are_lower_cased_and_kept_apart():
@@ -45,7 +45,7 @@ def test_the_same_word_is_the_same_token_anywhere():
 
 
 def test_tokens_are_the_same_in_every_process():
-    code = "from coarse2fine.data.text import tokens; print(tokens(['my new card']).tolist())"
+    code = "from coarse2fine.data import tokens; print(tokens(['my new card']).tolist())"
     other = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONHASHSEED": "12"},

@@ -10,7 +10,7 @@ import torch
 from image_files import encoded, photo, write_files, write_parquet, write_zip
 from PIL import Image
 
-from coarse2fine.data.tiny_imagenet import OFFICIAL, load_tiny_imagenet
+from coarse2fine.data.sets.tiny_imagenet import OFFICIAL, load_tiny_imagenet
 
 ARCHIVE = "tiny-imagenet-200.zip"
 WNIDS = ["n02124075", "n04067472", "n01641577"]

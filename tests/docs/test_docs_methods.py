@@ -16,9 +16,8 @@ from safetensors.torch import load_file
 from coarse2fine import fit
 from coarse2fine.data import Batch
 from coarse2fine.experiments.reproduce import Reproduction
-from coarse2fine.methods import METHODS, find_method
+from coarse2fine.methods import METHODS, build_method, find_method
 from coarse2fine.methods.base import Plan
-from coarse2fine.methods.making import make_method
 from coarse2fine.training.progress import Watcher
 
 OWN_PAGE = read(DOCS / "own-method.md")
@@ -82,7 +81,9 @@ def test_the_settings_of_the_page_reach_its_method():
     (name, setting, value), *others = re.findall(IN_COMMANDS, OWN_PAGE)
     assert (name, setting, others) == (FADING, "start", [])
     assert f'method_settings={{"{name}.{setting}": {value}}}' in OWN_PAGE
-    method = make_method(FADING, Plan(3, epochs=4, patience=0), {f"{name}.{setting}": float(value)})
+    method = build_method(
+        FADING, Plan(3, epochs=4, patience=0), {f"{name}.{setting}": float(value)}
+    )
     logits, targets = torch.randn(5, 3), [0, 1, 2, 1, 0]
     for epoch, smoothing in enumerate([0.2, 0.15, 0.1, 0.05]):
         method.begin_epoch(0, epoch, lambda: torch.zeros(5))
@@ -98,7 +99,7 @@ def test_without_smoothing_the_method_of_the_page_is_plain_training():
 
 
 def test_the_state_of_the_page_s_method_is_that_of_all_processes():
-    method = make_method(HARDEST, Plan(2, epochs=1, patience=0))
+    method = build_method(HARDEST, Plan(2, epochs=1, patience=0))
     logits = torch.tensor([[2.0, 0.0], [0.0, 0.0]])
     first, second = F.cross_entropy(logits, torch.tensor([0, 0]), reduction="none").tolist()
     loss = method(logits[:1], batch([0]))
@@ -158,13 +159,13 @@ def test_the_cards_set_only_what_can_be_set():
     assert set(in_commands) == set(in_python)
     plan = Plan(3, epochs=1, patience=0, num_samples=4, class_vectors=torch.eye(3).numpy())
     for name, setting, value in in_commands:  # a setting that is unknown or too small is refused
-        make_method(name, plan, {f"{name}.{setting}": json.loads(value)})
+        build_method(name, plan, {f"{name}.{setting}": json.loads(value)})
 
 
 def test_the_card_s_lines_predict_as_the_tree_does():
     rng = torch.Generator().manual_seed(0)
     vectors = torch.randn(7, 4, generator=rng).numpy()
-    method = make_method("nbdt", Plan(7, epochs=1, patience=0, class_vectors=vectors))
+    method = build_method("nbdt", Plan(7, epochs=1, patience=0, class_vectors=vectors))
     logits = torch.randn(20, 7, generator=rng)
     lines = re.search(r"^forks = .*?^predicted = .*?$", CARDS, re.DOTALL | re.MULTILINE)
     assert lines is not None

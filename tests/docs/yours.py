@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from coarse2fine import fit
 from coarse2fine.cli.app import run
-from coarse2fine.training.result import RunResult
+from coarse2fine.runs.result import RunResult
 
 CLASSES = 12
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from coarse2fine.editor import EditorServer, Session
-from coarse2fine.editor.requests import HEADERS, MOST_BYTES
+from coarse2fine.editor.requests import HEADERS, MAX_BYTES
 
 from .conftest import LEVELS, content
 
@@ -173,7 +173,7 @@ def test_other_types_of_body_are_refused(client, kind):
         ({"Content-Length": "2.0"}, 400),
         ({"Content-Length": "\u00b2"}, 400),
         ({"Content-Length": "9" * 5000}, 413),
-        ({"Content-Length": str(MOST_BYTES + 1)}, 413),
+        ({"Content-Length": str(MAX_BYTES + 1)}, 413),
     ],
     ids=lambda value: str(value)[:50],
 )

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coarse2fine.experiments import drawing
+from coarse2fine.experiments.content import results_from_dict, values_to_dict
+from coarse2fine.experiments.values import figure_values
+from coarse2fine.runs.result import RunResult
+
 
 def run(method: str, seed: int, accuracy: float, **changes: Any) -> dict[str, Any]:
     """One result, its accuracy in percent."""
@@ -20,6 +25,7 @@ def run(method: str, seed: int, accuracy: float, **changes: Any) -> dict[str, An
         "curriculum_epochs": None,
         "num_clusters": [],
         "by_rule": {},
+        "own_epochs": None,
         **changes,
     }
 
@@ -52,6 +58,7 @@ def row(
         "paper": {},
         "variants": list(variants),
         "runs": runs,
+        "versions": [],
         **more,
     }
 
@@ -69,6 +76,16 @@ def content(*rows: dict[str, Any], figure: str | None = None) -> dict[str, Any]:
         "versions": {},
         "settings": list(rows),
     }
+
+
+def stored_values(figure: str, runs: Sequence[RunResult]) -> dict[str, Any]:
+    """What is stored of runs for a figure."""
+    return values_to_dict(figure_values(figure, runs))
+
+
+def draw_figure(figure: str, content: dict[str, Any], width: float | None = None) -> Any:
+    """The figure of a content, as it is drawn once the content is read."""
+    return drawing.draw_figure(figure, results_from_dict(content).rows, width)
 
 
 def legend(figure: Any) -> list[str]:

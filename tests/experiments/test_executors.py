@@ -61,7 +61,7 @@ def test_ctrl_c_is_left_to_the_parent_from_the_very_start(processes):
 
 
 def test_each_of_several_processes_has_its_share_of_the_cores(monkeypatch):
-    monkeypatch.setattr(executors, "_cores", lambda: 8)
+    monkeypatch.setattr(executors, "cores", lambda: 8)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     for name, expected in (("processes", (8, 1)), ("processes:3", (3, 2)), ("processes:9", (9, 1))):
         with workers(name) as found:

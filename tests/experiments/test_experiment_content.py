@@ -1,29 +1,57 @@
 """What is stored of an experiment, and how it is read and drawn again."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import contents
 import pytest
 
 from coarse2fine import RunError
-from coarse2fine.experiments.content import accuracies, file_of, gains, read_content, store_content
+from coarse2fine.experiments.content import (
+    file_of,
+    read_results,
+    results_from_dict,
+    results_to_dict,
+    write_results,
+)
 from coarse2fine.experiments.reproduce import redraw
+from coarse2fine.runs.statistics import paired
 
-WHOLE = contents.content(contents.row({"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}))
+STORED = [
+    path
+    for path in sorted((Path(__file__).parents[2] / "docs" / "results").glob("*.json"))
+    if '"coarse2fine experiment"' in path.read_text(encoding="utf-8")
+]
+
+GAINS = {"continuous": paired([21.0 - 20.0, 33.0 - 30.0]).to_dict()}
+WHOLE = contents.content(
+    contents.row({"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}, gains=GAINS)
+)
+RESULTS = results_from_dict(WHOLE)
 
 
 def test_what_is_stored_is_read_again(tmp_path):
     path = tmp_path / "new" / "folder" / "mine.json"
-    store_content(path, WHOLE)
-    assert read_content(path) == WHOLE
+    write_results(path, RESULTS)
+    assert read_results(path) == RESULTS
     assert json.loads(path.read_text()) == WHOLE  # plain JSON
 
 
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_results_of_earlier_versions_are_read_and_written_as_they_were(path):
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    for row in stored["settings"]:
+        for run in row["runs"]:
+            run.setdefault("own_epochs", None)  # which is newer than some
+    assert json.loads(json.dumps(results_to_dict(read_results(path)))) == stored
+
+
 def test_accuracies_and_gains_are_in_percent_and_by_seed():
-    (row,) = WHOLE["settings"]
-    assert accuracies(row, "continuous") == pytest.approx({0: 21.0, 1: 33.0})
-    assert gains(row, "continuous") == pytest.approx([1.0, 3.0])
-    assert gains(row, "spl") == []
+    (row,) = RESULTS.rows
+    assert row.accuracies("continuous") == pytest.approx({0: 21.0, 1: 33.0})
+    assert row.gains("continuous") == pytest.approx([1.0, 3.0])
+    assert row.gains("spl") == []
 
 
 def test_the_file_is_named_by_experiment_and_scale(tmp_path):
@@ -46,14 +74,14 @@ def test_what_is_not_an_experiments_is_refused(tmp_path, text, message):
     path = tmp_path / "mine.json"
     path.write_text(text)
     with pytest.raises(RunError) as error:
-        read_content(path)
+        read_results(path)
     assert message in str(error.value)
     assert str(error.value).count(str(path)) == 1
 
 
 def test_results_that_are_not_there_are_told_with_what_to_do(tmp_path):
     with pytest.raises(RunError, match=r"there is no .*mine.json: run the experiment first"):
-        read_content(tmp_path / "mine.json")
+        read_results(tmp_path / "mine.json")
 
 
 def without(name):
@@ -76,14 +104,14 @@ def without(name):
 )  # fmt: skip
 def test_a_damaged_file_is_named(tmp_path, damage):
     path = tmp_path / "mine.json"
-    store_content(path, {**WHOLE, **damage})
+    path.write_text(json.dumps({**WHOLE, **damage}))
     with pytest.raises(RunError, match=r"mine.json is damaged \(.*\); run the experiment again."):
         redraw("mine", "full", tmp_path)
 
 
 def test_drawn_again_the_table_is_the_same_and_may_lie_elsewhere(tmp_path):
-    store_content(tmp_path / "mine.json", WHOLE)
-    assert redraw("mine", "full", tmp_path, tmp_path / "there") == WHOLE
+    write_results(tmp_path / "mine.json", RESULTS)
+    assert redraw("mine", "full", tmp_path, tmp_path / "there") == RESULTS
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine.json", "mine.md", "there"]
     redraw("mine", "full", tmp_path)
     drawn = (tmp_path / "mine.md").read_text()
@@ -94,7 +122,7 @@ def test_drawn_again_the_table_is_the_same_and_may_lie_elsewhere(tmp_path):
 
 def test_a_figure_is_drawn_again_to_the_byte(tmp_path):
     pytest.importorskip("matplotlib")
-    store_content(tmp_path / "mine.json", {**WHOLE, "figure": "gains"})
+    write_results(tmp_path / "mine.json", replace(RESULTS, figure="gains"))
     redraw("mine", "full", tmp_path)
     first = (tmp_path / "mine.svg").read_bytes()
     redraw("mine", "full", tmp_path)

@@ -6,7 +6,7 @@ import pytest
 
 from coarse2fine import RunError, RunResult
 from coarse2fine.experiments.declaration import Setting, Variant
-from coarse2fine.experiments.progress import Board, Estimate, duration
+from coarse2fine.experiments.progress import Board, Estimate, whole_minutes
 from coarse2fine.experiments.tasks import expand
 
 
@@ -85,7 +85,7 @@ def test_one_that_failed_is_not_to_be_waited_for(tmp_path):
      (90_000, "25 h 0 min")],
 )  # fmt: skip
 def test_a_duration_is_rounded_up_to_minutes(seconds, text):
-    assert duration(seconds) == text
+    assert whole_minutes(seconds) == text
 
 
 def test_the_board_writes_a_line_for_each_that_ends(tmp_path, capsys):

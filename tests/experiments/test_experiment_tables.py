@@ -3,16 +3,26 @@
 import contents
 import pytest
 
-from coarse2fine.experiments.tables import markdown, notes, table
+from coarse2fine.experiments import tables
+from coarse2fine.experiments.content import results_from_dict
+from coarse2fine.experiments.tables import markdown
 
 NBDT = contents.variant("nbdt", "NBDT")
+
+
+def table(content, *write):
+    return tables.table(results_from_dict(content), *write)
+
+
+def notes(content):
+    return tables.notes(results_from_dict(content))
 
 
 def cells(content):
     """The table's cells, row by row."""
     lines = table(content, markdown).splitlines()
     rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")]
-    assert all(len(row) == 8 for row in rows)
+    assert all(len(row) == 9 for row in rows)
     return rows
 
 
@@ -22,7 +32,7 @@ def two_seeds(*rows):
 
 def test_headings():
     assert cells(contents.content()) == [
-        ["setting", "method", "runs", "accuracy", "gain", "95% interval", "wins", "paper"]
+        ["setting", "method", "runs", "epochs", "accuracy", "gain", "95% interval", "wins", "paper"]
     ]
 
 
@@ -35,8 +45,8 @@ def test_gains_are_computed_per_run_and_then_averaged():
         paper={"baseline": [25.5, 0.4], "continuous": [1.5, 0.25]},
     )
     assert cells(two_seeds(row))[1:] == [
-        ["animals", "baseline", "2", "25.00 ± 5.00", "", "", "", "25.50 ± 0.40"],
-        ["", "C2F", "2", "27.00 ± 6.00", "+2.00 ± 1.00", "-10.71 to +14.71", "2 of 2",
+        ["animals", "baseline", "2", "20", "25.00 ± 5.00", "", "", "", "25.50 ± 0.40"],
+        ["", "C2F", "2", "20", "27.00 ± 6.00", "+2.00 ± 1.00", "-10.71 to +14.71", "2 of 2",
          "+1.50 ± 0.25"],
     ]  # fmt: skip
 
@@ -50,20 +60,20 @@ def test_a_method_is_paired_with_the_baseline_of_its_own_seed():
         contents.run("baseline", 1, 30.0),
     ]
     found = cells(contents.content(contents.row(runs=runs)))[2]
-    assert found[2:5] == ["3", "34.33 ± 8.69", "+1.50 ± 1.50"]
-    assert found[6] == "1.5 of 2"
+    assert found[2:6] == ["3", "20", "34.33 ± 8.69", "+1.50 ± 1.50"]
+    assert found[7] == "1.5 of 2"
 
 
 def test_a_single_run_has_neither_error_nor_interval():
     found = cells(contents.content(contents.row({"baseline": [20.0], "continuous": [19.5]})))
-    assert found[1][2:] == ["1", "20.00", "", "", "", ""]
-    assert found[2][2:] == ["1", "19.50", "-0.50", "", "0 of 1", ""]
+    assert found[1][2:] == ["1", "20", "20.00", "", "", "", ""]
+    assert found[2][2:] == ["1", "20", "19.50", "-0.50", "", "0 of 1", ""]
 
 
 def test_what_is_not_done_leaves_its_cells_empty():
     found = cells(contents.content(contents.row(paper={"continuous": [1.5, None]})))
-    assert found[1][1:] == ["baseline", "0", "", "", "", "", ""]
-    assert found[2][1:] == ["C2F", "0", "", "", "", "", "+1.50"]
+    assert found[1][1:] == ["baseline", "0", "", "", "", "", "", ""]
+    assert found[2][1:] == ["C2F", "0", "", "", "", "", "", "+1.50"]
 
 
 def test_each_further_rule_of_inference_is_a_row_of_its_own():
@@ -73,23 +83,23 @@ def test_each_further_rule_of_inference_is_a_row_of_its_own():
     ]
     row = contents.row(runs=runs, variants=[NBDT], paper={"nbdt": [0.45, 0.45]})
     assert cells(contents.content(row))[2:] == [
-        ["", "NBDT", "1", "22.00", "+2.00", "", "1 of 1", "+0.45 ± 0.45"],
-        ["", "NBDT, hard", "1", "19.00", "-1.00", "", "0 of 1", ""],
+        ["", "NBDT", "1", "20", "22.00", "+2.00", "", "1 of 1", "+0.45 ± 0.45"],
+        ["", "NBDT, hard", "1", "20", "19.00", "-1.00", "", "0 of 1", ""],
     ]
 
 
 def test_plain_text_has_aligned_columns():
     row = contents.row({"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}, "animals")
     assert table(two_seeds(row)).splitlines() == [
-        "setting    method  runs      accuracy          gain      95% interval    wins  paper",
-        "animals  baseline     2  25.00 ± 5.00",
-        "              C2F     2  27.00 ± 6.00  +2.00 ± 1.00  -10.71 to +14.71  2 of 2",
+        "setting    method  runs  epochs      accuracy          gain      95% interval    wins  paper",  # noqa: E501
+        "animals  baseline     2      20  25.00 ± 5.00",
+        "              C2F     2      20  27.00 ± 6.00  +2.00 ± 1.00  -10.71 to +14.71  2 of 2",
     ]
 
 
 def test_markdown_and_its_notes_are_apart():
     text = table(contents.content(contents.row(label="animals")), markdown)
-    assert text.splitlines()[1] == "|---|---|---|---|---|---|---|---|"
+    assert text.splitlines()[1] == "|---|---|---|---|---|---|---|---|---|"
     assert text.splitlines()[-1] == "note: animals: 6 of 6 runs are missing."
 
 

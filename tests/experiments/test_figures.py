@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from contents import content, legend, lines, row, variant
+from contents import content, draw_figure, legend, lines, row, stored_values, variant
 
-from coarse2fine.experiments.figures import FIGURES, find_figure, gains, lengths, sizes
+from coarse2fine.experiments.values import FIGURES
 
 C2F, STAGED = variant("continuous", "C2F"), variant("staged", "staged C2F")
 ERROR = 1 / math.sqrt(3)  # of three values one apart
@@ -27,7 +27,7 @@ def sized(size, plain, better, **more):
 
 def test_accuracy_against_size_is_the_mean_with_a_band_of_one_standard_error():
     rows = sized(2000, [39, 40, 41], [42, 43, 44]), sized(1000, [29, 30, 31], [33, 33, 33])
-    figure = sizes.draw(content(*rows))
+    figure = draw_figure("sizes", content(*rows))
     (axes,) = figure.axes
     assert lines(axes) == {
         "baseline": [(1000, pytest.approx(30)), (2000, pytest.approx(40))],
@@ -45,13 +45,15 @@ def test_accuracy_against_size_is_the_mean_with_a_band_of_one_standard_error():
 
 def test_sizes_that_are_shares_are_shown_as_such_and_all_images_are_the_last():
     rows = sized(0.01, [10], [11]), sized(0.05, [20], [21]), row({"baseline": [30]})
-    (axes,) = sizes.draw(content(*rows)).axes
+    (axes,) = draw_figure("sizes", content(*rows)).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1%", "5%", "100%"]
     assert [place for place, _ in lines(axes)["baseline"]] == [0.01, 0.05, 1.0]
 
 
 def test_all_images_are_counted_where_other_sizes_are_numbers():
-    (axes,) = sizes.draw(content(sized(100, [1], [2]), row({"baseline": [3]}, samples=500))).axes
+    (axes,) = draw_figure(
+        "sizes", content(sized(100, [1], [2]), row({"baseline": [3]}, samples=500))
+    ).axes
     assert [place for place, _ in lines(axes)["baseline"]] == [100, 500]
 
 
@@ -62,14 +64,14 @@ def test_every_data_set_and_model_has_its_panel_of_sizes():
             "train_size": size})
         for size, (data, model) in enumerate(configs, 1)
     ]  # fmt: skip
-    panels = sizes.draw(content(*rows)).axes
+    panels = draw_figure("sizes", content(*rows)).axes
     assert [axes.get_title() for axes in panels] == ["a, cnn", "a, resnet18", "b, cnn"]
     assert [len(lines(axes)["baseline"]) for axes in panels] == [2, 1, 1]
 
 
 def test_sizes_leave_out_what_has_no_runs():
     rows = sized(1000, [30, 32], []), sized(2000, [], [])
-    figure = sizes.draw(content(*rows))
+    figure = draw_figure("sizes", content(*rows))
     assert legend(figure) == ["baseline"]
     ((bar,),) = bars(figure.axes[0]).values()
     assert np.allclose(bar, [[1000, 30], [1000, 32]])
@@ -92,7 +94,7 @@ def length_row(*lengths_of_seeds, **found):
 
 def test_accuracy_against_t_has_a_point_for_each_and_the_baseline_as_a_line():
     found = {"baseline": [19, 20, 21], "continuous_T20": [24, 25, 26], "continuous_T05": [23] * 3}
-    figure = lengths.draw(content(length_row(**found)))
+    figure = draw_figure("lengths", content(length_row(**found)))
     (axes,) = figure.axes
     assert lines(axes)["baseline"] == [(0, pytest.approx(20)), (1, pytest.approx(20))]
     low, high = axes.patches[0].get_extents().transformed(axes.transData.inverted()).intervaly
@@ -106,13 +108,13 @@ def test_accuracy_against_t_has_a_point_for_each_and_the_baseline_as_a_line():
 
 def test_t_by_rule_is_marked_at_its_mean():
     found = {"baseline": [20, 20], "continuous_T05": [23, 23], "continuous": [24, 26]}
-    (axes,) = lengths.draw(content(length_row(8, 11, **found))).axes
+    (axes,) = draw_figure("lengths", content(length_row(8, 11, **found))).axes
     assert np.allclose(bars(axes)["T by rule"], [[[9.5, 24], [9.5, 26]]])
 
 
 def test_lengths_leave_out_what_has_no_runs():
     found = {"baseline": [20], "continuous_T05": [23], "continuous_T10": []}
-    figure = lengths.draw(content(length_row(**found), row({"baseline": [20]})))
+    figure = draw_figure("lengths", content(length_row(**found), row({"baseline": [20]})))
     (axes,) = figure.axes
     assert np.allclose(bars(axes)["T given"], [[[5, 23], [5, 23]]])
 
@@ -120,7 +122,7 @@ def test_lengths_leave_out_what_has_no_runs():
 def test_gains_have_their_interval_and_the_paper_beside_them():
     found = {"baseline": [20, 20, 20], "staged": [20, 21, 22], "continuous": [23, 24, 25]}
     one = row(found, variants=[STAGED, C2F]) | {"paper": {"continuous": [3.5, 0.5]}}
-    figure = gains.draw(content(one, one, row()))
+    figure = draw_figure("gains", content(one, one, row()))
     assert [axes.get_title() for axes in figure.axes] == [one["label"]] * 2
     axes = figure.axes[0]
     half = 4.30265 * ERROR  # by Student's t with two degrees of freedom
@@ -134,7 +136,7 @@ def test_gains_have_their_interval_and_the_paper_beside_them():
 
 def test_gains_leave_out_methods_without_runs_and_seeds_without_a_baseline():
     one = row({"baseline": [20], "continuous": [23, 99]}, variants=[STAGED, C2F])
-    (axes,) = gains.draw(content(one)).axes
+    (axes,) = draw_figure("gains", content(one)).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["C2F"]
     (bar,) = axes.containers
     assert bar.lines[0].get_data() == (pytest.approx([3]), pytest.approx([0]))
@@ -142,7 +144,7 @@ def test_gains_leave_out_methods_without_runs_and_seeds_without_a_baseline():
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_without_runs_a_figure_says_so(name):
-    figure = find_figure(name).draw(content(row()))
+    figure = draw_figure(name, content(row()))
     assert figure.axes == []
     assert [text.get_text() for text in figure.texts] == ["no runs to draw yet"]
-    assert find_figure(name).needed([]).keys().isdisjoint(row())
+    assert stored_values(name, []).keys().isdisjoint(row())

@@ -5,12 +5,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from contents import content, row, variant
+from contents import content, draw_figure, row, variant
 
 from coarse2fine import Hierarchy
-from coarse2fine.experiments.figures import FIGURES, find_figure, hierarchy, letters
-from coarse2fine.experiments.figures.letters import cut, drawable, fitted, inches, lettering
-from coarse2fine.experiments.figures.style import new_figure, printed, save
+from coarse2fine.experiments.values import FIGURES
+from coarse2fine.figures import letters
+from coarse2fine.figures.letters import cut, drawable, fitted, inches, lettering
+from coarse2fine.figures.style import new_figure, printed, save
 
 HOSTILE = [
     "$a_b$ for 5$", "\\frac{", "<script>alert('x')</script>--&", "عربي", "שלום", "🐱🫠", "日本語",
@@ -60,7 +61,7 @@ def texts(figure):
 @pytest.mark.parametrize("name", FIGURES)
 def test_names_of_any_letters_are_drawn_within_the_figure(name, width, tmp_path):
     with printed(width):
-        figure = find_figure(name).draw(content(hostile_row()), width)
+        figure = draw_figure(name, content(hostile_row()), width)
         save(figure, tmp_path / "a.svg")
     assert ElementTree.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
     assert width in (None, figure.get_figwidth())
@@ -75,13 +76,13 @@ def test_a_narrow_figure_has_its_panels_below_each_other():
     for name, narrow in (("confusion", [(3, 1)]), ("gains", [(2, 1)])):
         rows = [one] if name == "confusion" else [one, one]
         with printed(3.5):
-            axes = find_figure(name).draw(content(*rows), 3.5).axes[0]
+            axes = draw_figure(name, content(*rows), 3.5).axes[0]
         assert [axes.get_subplotspec().get_gridspec().get_geometry()] == narrow
 
 
 def test_letters_in_print_are_of_eight_points():
     with printed(3.5):
-        figure = find_figure("gains").draw(content(hostile_row("C2F")), 3.5)
+        figure = draw_figure("gains", content(hostile_row("C2F")), 3.5)
     assert figure.axes[0].xaxis.label.get_fontsize() == 8
 
 
@@ -89,7 +90,7 @@ def test_a_hierarchy_says_how_much_room_it_needs():
     levels = [np.arange(32) // 2**power for power in (4, 3, 2, 1)]
     deep = {"": Hierarchy.from_levels(levels).to_dict()}
     with pytest.raises(ValueError, match=r"4 levels above the classes need a width of at least 4"):
-        hierarchy.draw(content(row(hierarchies=deep)), 3.5)
+        draw_figure("hierarchy", content(row(hierarchies=deep)), 3.5)
 
 
 # -------------------------------------------------------------------------------- letters
@@ -137,13 +138,13 @@ def files(folder):
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".pdf"])
 def test_the_same_figure_gives_the_same_file(suffix, tmp_path):
     for name in ("a", "b"):
-        save(find_figure("gains").draw(content(hostile_row("C2F"))), tmp_path / f"{name}{suffix}")
+        save(draw_figure("gains", content(hostile_row("C2F"))), tmp_path / f"{name}{suffix}")
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
     assert files(tmp_path) == [f"a{suffix}", f"b{suffix}"]
 
 
 def test_a_pdf_holds_its_fonts_and_no_date(tmp_path):
-    save(find_figure("gains").draw(content(hostile_row("C2F"))), tmp_path / "a.PDF")
+    save(draw_figure("gains", content(hostile_row("C2F"))), tmp_path / "a.PDF")
     written = (tmp_path / "a.PDF").read_bytes()
     assert written.startswith(b"%PDF")
     assert b"/FontFile2" in written  # TrueType, as journals ask for

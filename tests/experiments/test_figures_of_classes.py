@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
-from contents import content, legend, lines, row
+from contents import content, draw_figure, legend, lines, row, stored_values
 
 from coarse2fine import Hierarchy
-from coarse2fine.experiments.figures import classes, levels
-from coarse2fine.training.checkpoint import save_tensors
-from coarse2fine.training.result import RunResult
+from coarse2fine.runs.checkpoint import save_tensors
+from coarse2fine.runs.result import RunResult
 
 NAMES = ["cat", "dog", "car", "van"]
+CONFIG = {
+    "config": {},
+    "method": "plain",
+    "data": {"kind": "table", "class_names": NAMES, "fingerprint": "made"},
+}
 TREE = Hierarchy.from_levels([[0, 0, 1, 1]], NAMES)
 TARGETS = [0, 0, 1, 1, 2, 2]  # of the van there is none
 
@@ -27,7 +31,7 @@ def run(tmp_path):
         given = {"predictions": predictions, "targets": TARGETS}
         tensors = {f"test.{name}": torch.tensor(values) for name, values in given.items()}
         save_tensors(path / "predictions.safetensors", tensors)
-        (path / "config.json").write_text(json.dumps({"data": {"class_names": NAMES}}))
+        (path / "config.json").write_text(json.dumps(CONFIG))
         clusters = () if method == "baseline" else TREE.num_clusters
         if clusters:
             TREE.save(path / "hierarchy.json")
@@ -40,8 +44,8 @@ def run(tmp_path):
 
 
 def test_accuracies_at_every_level_are_those_of_all_runs_in_one_hierarchy(run):
-    found = levels.needed(
-        [run("baseline", 3, [0, 1, 2, 2, 2, 3]), run("continuous", 3, [0, 0, 1, 0, 2, 2])]
+    found = stored_values(
+        "levels", [run("baseline", 3, [0, 1, 2, 2, 2, 3]), run("continuous", 3, [0, 0, 1, 0, 2, 2])]
     )["levels"]
     assert found["num_clusters"] == [2, 4]
     assert (found["method"], found["seed"]) == ("continuous", 3)
@@ -61,7 +65,7 @@ def levelled(*runs):
 def test_levels_go_from_coarse_to_fine_with_their_mean_and_error():
     plain = ("baseline", 0, [0.5, 0.1])
     better = [("continuous", seed, [0.8, accuracy]) for seed, accuracy in ((0, 0.2), (1, 0.4))]
-    figure = levels.draw(content(levelled(plain, *better), row()))
+    figure = draw_figure("levels", content(levelled(plain, *better), row()))
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "4 classes"]
     assert axes.get_xlabel() == "clusters in the hierarchy of C2F, seed 0"
@@ -84,10 +88,10 @@ def test_accuracies_of_classes_are_those_of_the_seeds_that_both_have(run):
         run("continuous", 1, [0, 0, 1, 0, 2, 2]),
         run("continuous", 2, [3, 3, 3, 3, 3, 3]),
     ]
-    found = classes.needed(runs)["classes"]
+    found = stored_values("classes", runs)["classes"]
     assert found["accuracies"]["baseline"] == [50, 25, 100, None]
     assert found["accuracies"]["continuous"] == [100, 75, 75, None]
-    assert classes.needed(runs[:2]) == {}
+    assert stored_values("classes", runs[:2]) == {}
 
 
 def gained(*gains, names=None):
@@ -97,7 +101,9 @@ def gained(*gains, names=None):
 
 
 def test_bars_are_sorted_and_a_class_without_samples_has_none():
-    (axes,) = classes.draw(content(gained(-5.0, 20.0, None, 10.0, names=[*"abcd"]), row())).axes
+    (axes,) = draw_figure(
+        "classes", content(gained(-5.0, 20.0, None, 10.0, names=[*"abcd"]), row())
+    ).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["b", "d", "a"]
     assert [bar.get_width() for bar in axes.patches] == [20, 10, -5]
     first, second, third = (bar.get_facecolor() for bar in axes.patches)
@@ -107,7 +113,7 @@ def test_bars_are_sorted_and_a_class_without_samples_has_none():
 
 @pytest.mark.parametrize(("count", "bars"), [(40, 40), (41, 41), (42, 41)])
 def test_of_many_classes_the_best_and_the_worst_are_shown(count, bars):
-    (axes,) = classes.draw(content(gained(*map(float, range(1, count + 1))))).axes
+    (axes,) = draw_figure("classes", content(gained(*map(float, range(1, count + 1))))).axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert len(names) == bars
     assert (names[0], names[-1]) == (f"class {count - 1}", "class 0")

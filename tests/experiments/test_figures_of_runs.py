@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from contents import content, legend, lines, row, variant
+from contents import content, draw_figure, legend, lines, row, stored_values, variant
 from torch import nn
 
 from coarse2fine import Hierarchy, fit
-from coarse2fine.experiments.figures import FIGURES, confusion, curves, find_figure, hierarchy
-from coarse2fine.experiments.figures.style import save
+from coarse2fine.experiments.values import FIGURES
+from coarse2fine.figures import confusion
+from coarse2fine.figures.style import save
 
 NAMES = ("cat", "car", "dog", "bus", "fox", "van")
 TREE = Hierarchy.from_levels([[0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 2, 3]], NAMES)
@@ -39,21 +40,21 @@ def runs(tmp_path_factory):
 
 
 def row_of(runs, name, label="Animals and cars"):
-    own = find_figure(name).needed(runs)
+    own = stored_values(name, runs)
     result = row(label=label, config={"train_size": 120}) | {"runs": [r.to_dict() for r in runs]}
     assert own.keys().isdisjoint(result)
     return json.loads(json.dumps(result | own))
 
 
 def test_the_number_of_images_is_what_was_trained_and_validated_on(runs):
-    assert find_figure("sizes").needed(runs) == {"samples": 120}
+    assert stored_values("sizes", runs) == {"samples": 120}
 
 
 # ------------------------------------------------------------------------------ curves
 
 
 def test_curves_are_the_noted_test_accuracies_and_levels(runs):
-    found = curves.needed(runs)["curves"]
+    found = stored_values("curves", runs)["curves"]
     assert [(c["method"], c["seed"]) for c in found] == [(r.method, r.seed) for r in runs]
     for curve, run in zip(found, runs, strict=True):
         assert len(curve["test_accuracy"]) == run.epochs
@@ -70,19 +71,21 @@ def noted(run, folder, *accuracies):
 
 
 def test_without_test_accuracies_a_curve_is_that_of_the_validation_samples(runs, tmp_path):
-    (found,) = curves.needed([noted(runs[0], tmp_path, None, 0.5)])["curves"]
+    (found,) = stored_values("curves", [noted(runs[0], tmp_path, None, 0.5)])["curves"]
     assert (found["val_accuracy"], found["level"]) == ([None, 0.5], [0, 0])
     assert "test_accuracy" not in found
 
 
 def test_runs_that_noted_no_accuracy_have_no_curve(runs, tmp_path):
-    assert curves.needed([noted(runs[0], tmp_path, None, None)]) == {"curves": []}
+    assert stored_values("curves", [noted(runs[0], tmp_path, None, None)]) == {"curves": []}
 
 
 def test_the_axis_says_which_samples_the_accuracy_is_of():
     test, val = curve("baseline", 0, [0.1, 0.2]), curve("continuous", 0, [0.3, 0.4])
     val["val_accuracy"] = val.pop("test_accuracy")
-    figure = curves.draw(content(row(curves=[test]), row(curves=[val]), row(curves=[test, val])))
+    figure = draw_figure(
+        "curves", content(row(curves=[test]), row(curves=[val]), row(curves=[test, val]))
+    )
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels == [f"{it} accuracy, %" for it in ("test", "validation", "test or validation")]
     assert lines(figure.axes[1]) == {"C2F": [(1, pytest.approx(30)), (2, pytest.approx(40))]}
@@ -93,7 +96,7 @@ def test_methods_that_share_a_colour_differ_by_their_dashes():
     names = [f"m{k}" for k in range(7)]
     found = [curve(name, 0, [0.1, 0.2]) for name in ("baseline", *names)]
     one = row(curves=found, variants=[variant(name) for name in names])
-    (axes,) = curves.draw(content(one)).axes
+    (axes,) = draw_figure("curves", content(one)).axes
     drawn = [line for line in axes.lines if not line.get_label().startswith("_")]
     assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == 8
 
@@ -110,7 +113,7 @@ def marks(axes):
 
 def test_the_mean_ends_with_the_shortest_seed_and_each_seed_has_a_thin_line():
     found = [curve("baseline", 0, [0.1, 0.2, 0.4]), curve("baseline", 1, [0.3, 0.4])]
-    figure = curves.draw(content(row(curves=found), row()))
+    figure = draw_figure("curves", content(row(curves=found), row()))
     (axes,) = figure.axes
     assert lines(axes) == {"baseline": [(1, pytest.approx(20)), (2, pytest.approx(30))]}
     thin, second, _ = [line.get_xydata().tolist() for line in axes.lines]
@@ -122,7 +125,7 @@ def test_the_mean_ends_with_the_shortest_seed_and_each_seed_has_a_thin_line():
 @pytest.mark.parametrize("accuracies", [[0.5], [None, None, 0.5]])
 def test_a_single_accuracy_is_a_point(accuracies):
     found = [curve("continuous", 0, accuracies)]
-    lines = curves.draw(content(row(curves=found))).axes[0].lines
+    lines = draw_figure("curves", content(row(curves=found))).axes[0].lines
     assert {line.get_marker() for line in lines} == {"o"}
 
 
@@ -130,7 +133,7 @@ def test_levels_of_the_first_seed_are_marked():
     levels = [0] * 30 + [1] * 30 + [2] * 40
     found = [curve("baseline", 0, [0.1] * 100, [2] * 100)]
     found += [curve("continuous", 3, [0.2] * 100, levels), curve("continuous", 4, [0.2], [0])]
-    (axes,) = curves.draw(content(row(curves=found))).axes
+    (axes,) = draw_figure("curves", content(row(curves=found))).axes
     assert marks(axes) == [30.5, 60.5]
     assert [text.get_text() for text in axes.texts] == ["level 1", "level 2"]
     assert axes.get_ylim()[1] > 22  # room for them above the lines
@@ -138,7 +141,7 @@ def test_levels_of_the_first_seed_are_marked():
 
 def test_levels_that_follow_closely_share_a_label():
     found = [curve("continuous", 0, [0.2] * 100, [0, 1, 2, *[3] * 97])]
-    (axes,) = curves.draw(content(row(curves=found))).axes
+    (axes,) = draw_figure("curves", content(row(curves=found))).axes
     assert marks(axes) == [1.5, 2.5, 3.5]
     assert [(text.get_text(), text.xy[0]) for text in axes.texts] == [("levels 1–3", 3.5)]
 
@@ -147,7 +150,9 @@ def test_levels_that_follow_closely_share_a_label():
 
 
 def test_confusion_is_counted_over_the_seeds_that_both_have(runs):
-    found = confusion.needed([run for run in runs if (run.method, run.seed) != ("baseline", 0)])
+    found = stored_values(
+        "confusion", [run for run in runs if (run.method, run.seed) != ("baseline", 0)]
+    )
     found = found["confusion"]
     assert found["method"] == "continuous"
     assert found["class_names"] == list(NAMES)
@@ -156,25 +161,25 @@ def test_confusion_is_counted_over_the_seeds_that_both_have(runs):
             counts = np.array(found["counts"][run.method])
             assert counts.sum(axis=1).tolist() == [10] * 6
             assert np.trace(counts) == pytest.approx(60 * run.accuracy)
-    both = confusion.needed(runs)["confusion"]["counts"]["continuous"]
+    both = stored_values("confusion", runs)["confusion"]["counts"]["continuous"]
     assert np.sum(both) == 120
 
 
 def test_classes_are_in_the_order_of_the_tree(runs):
-    found = confusion.needed(runs)["confusion"]
+    found = stored_values("confusion", runs)["confusion"]
     assert [NAMES[index] for index in found["order"]] == BY_TREE
     assert found["edges"] == [[0, 3, 6], [0, 2, 3, 5, 6]]
 
 
 def test_without_a_curriculum_there_is_no_confusion_to_compare(runs):
-    assert confusion.needed([run for run in runs if run.method == "baseline"]) == {}
-    assert confusion.needed([run for run in runs if run.method != "baseline"]) == {}
+    assert stored_values("confusion", [run for run in runs if run.method == "baseline"]) == {}
+    assert stored_values("confusion", [run for run in runs if run.method != "baseline"]) == {}
 
 
 def test_a_matrix_that_nobody_could_look_at_is_not_counted(runs, monkeypatch):
     monkeypatch.setattr(confusion, "MOST_CLASSES", 5)
     with pytest.raises(ValueError, match="matrix of 6 classes cannot be looked at, 5 can: draw"):
-        confusion.needed(runs)
+        stored_values("confusion", runs)
 
 
 def confused(plain, better, order, edges, names=None):
@@ -186,7 +191,7 @@ def confused(plain, better, order, edges, names=None):
 def test_confusion_is_shown_as_shares_of_the_true_class_and_their_change():
     plain, better = [[2, 2, 0], [1, 9, 0], [0, 0, 0]], [[3, 1, 0], [0, 9, 1], [0, 0, 0]]
     one = confused(plain, better, [1, 0, 2], [[0, 2, 3]], ["a", "$b", "c$"])
-    panels = confusion.draw(content(one, row())).axes[:3]
+    panels = draw_figure("confusion", content(one, row())).axes[:3]
     first, second, change = [axes.images[0].get_array() for axes in panels]
     assert np.allclose(first, [[90, 10, 0], [50, 50, 0], [0, 0, 0]])
     assert np.allclose(second, [[90, 0, 10], [25, 75, 0], [0, 0, 0]])
@@ -201,7 +206,7 @@ def test_confusion_is_shown_as_shares_of_the_true_class_and_their_change():
 
 def test_colours_are_clipped_for_the_mistakes_and_the_labels_say_where():
     counts = (90 * np.eye(10, dtype=int) + 1).tolist()
-    figure = confusion.draw(content(confused(counts, counts, list(range(10)), [])))
+    figure = draw_figure("confusion", content(confused(counts, counts, list(range(10)), [])))
     plain, _, change, *bars = figure.axes
     assert plain.images[0].get_clim() == pytest.approx((0, 1))
     assert change.images[0].get_clim() == (-1, 1)  # nothing changed, so anything will do
@@ -212,13 +217,13 @@ def test_colours_are_clipped_for_the_mistakes_and_the_labels_say_where():
 def test_many_classes_go_unnamed(count, named):
     counts, names = np.eye(count, dtype=int).tolist(), list(map(str, range(count)))
     one = confused(counts, counts, list(range(count)), [], names)
-    assert len(confusion.draw(content(one)).axes[0].get_xticklabels()) == named
+    assert len(draw_figure("confusion", content(one)).axes[0].get_xticklabels()) == named
 
 
 def test_only_the_two_coarsest_levels_are_outlined():
     counts = np.eye(4, dtype=int).tolist()
     one = confused(counts, counts, [0, 1, 2, 3], [[0, 3, 4], [0, 2, 3, 4], [0, 1, 2, 3, 4]])
-    axes = confusion.draw(content(one)).axes[0]
+    axes = draw_figure("confusion", content(one)).axes[0]
     assert [box.get_width() for box in axes.patches] == [3, 1, 2, 1, 1]
 
 
@@ -226,7 +231,7 @@ def test_only_the_two_coarsest_levels_are_outlined():
 
 
 def test_hierarchies_are_those_of_the_first_seed(runs):
-    found = hierarchy.needed(runs)["hierarchies"]
+    found = stored_values("hierarchy", runs)["hierarchies"]
     assert found.keys() == {"continuous"}
     assert found["continuous"].pop("seed") == 0
     assert Hierarchy.from_dict(found["continuous"]) == TREE
@@ -248,7 +253,7 @@ def boxes(axes):
 
 
 def test_each_level_is_a_column_of_boxes_over_those_they_hold():
-    (axes,) = hierarchy.draw(content(tree_row(TREE))).axes
+    (axes,) = draw_figure("hierarchy", content(tree_row(TREE))).axes
     coarse, middle, names = boxes(axes)
     assert middle == names
     assert coarse == [(middle[0][0], middle[1][1]), (middle[2][0], middle[3][1])]
@@ -262,13 +267,13 @@ def test_each_level_is_a_column_of_boxes_over_those_they_hold():
 
 def test_clusters_with_names_are_called_by_them():
     named = Hierarchy.from_levels([[0, 0, 1]], ["cat", "dog", "car"], [["pet", "vehicle"]])
-    (axes,) = hierarchy.draw(content(tree_row(named))).axes
+    (axes,) = draw_figure("hierarchy", content(tree_row(named))).axes
     assert {"pet", "vehicle"} < {text.get_text() for text in axes.texts}
 
 
 def test_there_is_a_panel_for_each_variant_as_high_as_it_needs():
     many = Hierarchy.from_levels([np.arange(100) // 5], [f"class number {k}" for k in range(100)])
-    figure = hierarchy.draw(content(tree_row(TREE, many), row(), tree_row(TREE)))
+    figure = draw_figure("hierarchy", content(tree_row(TREE, many), row(), tree_row(TREE)))
     heights = [axes.get_position().height * figure.get_figheight() for axes in figure.axes]
     assert heights[0] == pytest.approx(heights[2])
     assert heights[1] > 20 * 0.15 > heights[0]
@@ -279,7 +284,7 @@ def test_all_names_lie_within_their_boxes_and_apart(count):
     names = [f"{'magenta ' * (k % 3)}polygon[{k}]" for k in range(count)]
     names[3] = "a name that is longer than any line " * 9
     tree = Hierarchy.from_levels([np.arange(count) % 2, np.arange(count) % 10], names)
-    figure = hierarchy.draw(content(tree_row(tree)))
+    figure = draw_figure("hierarchy", content(tree_row(tree)))
     figure.set_dpi(150)
     (axes,) = figure.axes
     extents = [text.get_window_extent() for text in axes.texts]
@@ -293,7 +298,7 @@ def test_all_names_lie_within_their_boxes_and_apart(count):
 
 def test_classes_without_levels_or_names_are_one_box():
     flat = {**TREE.to_dict(), "levels": [], "class_names": None, "seed": 0}
-    (axes,) = hierarchy.draw(content(row(hierarchies={"continuous": flat}))).axes
+    (axes,) = draw_figure("hierarchy", content(row(hierarchies={"continuous": flat}))).axes
     assert [len(column) for column in boxes(axes)] == [1, 1]
     assert axes.texts[-1].get_text() == "0, 1, 2, 3, 4, 5"
 
@@ -305,5 +310,5 @@ def test_classes_without_levels_or_names_are_one_box():
 def test_the_same_results_give_the_same_file(name, runs, tmp_path):
     files = [tmp_path / "a.svg", tmp_path / "b.svg"]
     for file in files:
-        save(find_figure(name).draw(content(row_of(runs, name))), file)
+        save(draw_figure(name, content(row_of(runs, name))), file)
     assert files[0].read_bytes() == files[1].read_bytes()

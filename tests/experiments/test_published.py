@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coarse2fine.experiments import shapes
-from coarse2fine.experiments.published import CNN_SIZES, COMPARISON, LARGE_SIZES, STAGED_GAINS
-from coarse2fine.experiments.real import LABELS, WHOLE
+from coarse2fine.experiments.paper import shapes
+from coarse2fine.experiments.paper.published import CNN_SIZES, COMPARISON, LARGE_SIZES, STAGED_GAINS
+from coarse2fine.experiments.paper.real import LABELS, WHOLE
 
 DATA = {label: name for name, label in LABELS.items()}
 MODELS = {"CNN": "cnn", "Resnet18": "resnet18", "Resnet50": "resnet50", "WRN-28-10": "wrn-28-10"}

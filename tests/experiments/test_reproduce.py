@@ -2,13 +2,15 @@
 
 import json
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import animals
 import pytest
 
 from coarse2fine import RunError, fit
 from coarse2fine.experiments import runner
-from coarse2fine.experiments.content import read_content
+from coarse2fine.experiments.content import read_results
 from coarse2fine.experiments.reproduce import Reproduction, check_errors, redraw
 from coarse2fine.experiments.runner import Observer
 
@@ -26,7 +28,7 @@ def files(folder):
 
 
 def timeless(run):
-    return {name: value for name, value in run.items() if name != "seconds"}
+    return replace(run, seconds=0.0, path=Path())
 
 
 class Failing(Observer):
@@ -36,14 +38,12 @@ class Failing(Observer):
 
 def test_results_are_those_of_fit(here):
     assert experiment().run() == {}
-    (row,) = read_content(here / "runs" / "animals.ANIMALS.json")["settings"]
+    (row,) = read_results(here / "runs" / "animals.ANIMALS.json").rows
     methods = ("continuous", "nbdt")
     plain = {name: value for name, value in animals.SETTINGS.items() if name != "data"}
     found = fit(animals.DATA, **plain, methods=methods, seeds=(0, 1), out="fit")
-    assert [timeless(run) for run in row["runs"]] == [
-        json.loads(json.dumps(timeless(run.to_dict()))) for run in found.runs
-    ]
-    assert len(row["runs"]) == 6
+    assert list(map(timeless, row.runs)) == list(map(timeless, found.runs))
+    assert len(row.runs) == 6
 
 
 def test_all_that_is_needed_to_understand_the_results_is_stored(here):
@@ -101,8 +101,8 @@ def test_data_that_are_missing_fail_alone_and_the_rest_is_stored(here):
         "3 of 6 runs could not be done; the first is lost.csv-mlp, seed 0, baseline: there is no "
         "data 'lost.csv'"
     )
-    lost, found = read_content(here / "runs" / "animals.ANIMALS-with-lost.json")["settings"]
-    assert (len(lost["runs"]), len(found["runs"])) == (0, 3)
+    lost, found = read_results(here / "runs" / "animals.ANIMALS-with-lost.json").rows
+    assert (len(lost.runs), len(found.runs)) == (0, 3)
     text = (here / "runs" / "animals.ANIMALS-with-lost.md").read_text()
     assert "note: lost: 3 of 3 runs are missing." in text
     check_errors({}, 6)
@@ -130,11 +130,11 @@ def test_without_workers_nothing_is_lost_and_the_reason_is_told(here, monkeypatc
 def test_results_are_drawn_again_without_runs_or_data(here):
     experiment(seeds=(0,)).run()
     text = (here / "runs" / "animals.ANIMALS.md").read_text()
-    content = read_content(here / "runs" / "animals.ANIMALS.json")
+    results = read_results(here / "runs" / "animals.ANIMALS.json")
     for path in (here / "runs").iterdir():
         if path.name != "animals.ANIMALS.json":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert redraw(NAME, "full", here / "runs") == content
+    assert redraw(NAME, "full", here / "runs") == results
     assert (here / "runs" / "animals.ANIMALS.md").read_text() == text
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from coarse2fine.experiments.statistics import errors_below, paired
+from coarse2fine.runs.statistics import errors_below, paired
 
 GAINS = st.lists(st.floats(-50, 50), min_size=2, max_size=20)
 

@@ -12,8 +12,9 @@ import pytest
 from coarse2fine import Hierarchy, RunError, fit
 from coarse2fine.experiments import tasks as experiments_tasks
 from coarse2fine.experiments.declaration import Setting, Variant
-from coarse2fine.experiments.tasks import carry_out, expand
-from coarse2fine.training.run import parse_json
+from coarse2fine.experiments.results import collect
+from coarse2fine.experiments.tasks import carry_out, expand, longer_baselines
+from coarse2fine.runs.directory import parse_json
 
 TREE = Hierarchy.from_levels([[0, 0, 1, 1, 1, 0]], animals.KINDS)
 PLAIN = {name: value for name, value in animals.SETTINGS.items() if name != "data"}
@@ -41,6 +42,24 @@ def test_progress_is_read_from_the_run(here):
     assert (baseline.is_done, baseline.epochs_done) == (False, 0)
     carry_out(baseline)
     assert (baseline.is_done, baseline.epochs_done) == (True, 3)
+
+
+def test_a_baseline_goes_on_for_as_many_epochs_as_the_longest_variant(here):
+    baseline, spl, staged = tasks(here, Variant("spl"), Variant("staged"))
+    settings, store = (baseline.setting,), here / "runs"
+    first, _ = carry_out(baseline), carry_out(spl)
+    assert longer_baselines(settings, (0, 1), store) == []  # as none took more epochs
+    epochs = carry_out(staged).epochs
+    assert epochs > first.epochs
+    (longer,) = longer_baselines(settings, (0, 1), store)
+    assert (str(longer), longer.epochs) == ("animals.csv-mlp, seed 0, longer baseline", epochs)
+    assert longer.baseline == baseline
+    assert collect(*settings, (0,), store).of("baseline") == (first,)
+    result = carry_out(longer)
+    assert (result.epochs, result.own_epochs, longer.epochs_done) == (epochs, first.epochs, epochs)
+    assert longer_baselines(settings, (0, 1), store) == []
+    assert collect(*settings, (0,), store).of("baseline") == (result,)
+    assert baseline.result == first
 
 
 def test_a_variant_has_the_hierarchy_that_it_is_given(here):

@@ -24,9 +24,9 @@ from fuzz_trees import steered
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "data"))
 from image_files import Cifar
 
-from coarse2fine.data.cifar import load_cifar10, load_cifar100
 from coarse2fine.data.load import load_data
-from coarse2fine.data.tiny_imagenet import load_tiny_imagenet
+from coarse2fine.data.sets.cifar import load_cifar10, load_cifar100
+from coarse2fine.data.sets.tiny_imagenet import load_tiny_imagenet
 
 # ---------------------------------------------------------------------------------- tables
 

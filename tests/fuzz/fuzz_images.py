@@ -16,8 +16,8 @@ from fuzz_guard import Attempt
 from fuzz_trees import steered
 from PIL import Image
 
-from coarse2fine.data.folder import load_folder
-from coarse2fine.data.imagenet import load_imagenet
+from coarse2fine.data.sets.imagenet import load_imagenet
+from coarse2fine.data.sources.folders import load_folder
 
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "EPS")
 

@@ -22,27 +22,26 @@ from fuzz_trees import TREE, steered
 from safetensors.torch import save
 
 from coarse2fine import Config, RunResult
+from coarse2fine.checkpoints import read_class_vectors, read_state_dict
 from coarse2fine.errors import RunError
+from coarse2fine.figures.curves import learning_curve
 from coarse2fine.models import build_model
 from coarse2fine.report.content import report_content
+from coarse2fine.report.page import to_json
 from coarse2fine.report.runs import gather
-from coarse2fine.training.checkpoint import (
+from coarse2fine.runs.checkpoint import (
     Checkpoint,
     digest,
     load_checkpoint,
     save_checkpoint,
     signed,
 )
-from coarse2fine.training.hierarchies import read_hierarchy
-from coarse2fine.training.restore import (
-    find_run,
-    load_trained,
-    read_class_vectors,
-    read_state_dict,
-)
-from coarse2fine.training.result import Result
-from coarse2fine.training.run import Run, check_same, provenance
-from coarse2fine.training.views import learning_curve
+from coarse2fine.runs.directory import Run
+from coarse2fine.runs.find import find_run
+from coarse2fine.runs.hierarchies import read_hierarchy
+from coarse2fine.runs.restore import load_trained
+from coarse2fine.runs.result import Result
+from coarse2fine.runs.writer import RunWriter, check_same, provenance
 
 RUN_ERRORS = (RunError, ValueError, FileNotFoundError)
 
@@ -52,7 +51,7 @@ RUN_ERRORS = (RunError, ValueError, FileNotFoundError)
 
 def make_run(path: Path) -> None:
     """Write a finished run of a tiny model."""
-    run = Run(path)
+    run = RunWriter(path)
     config = Config(model="mlp", epochs=2, batch_size=4, curriculum_epochs=1)
     data = {
         "kind": "table",
@@ -63,7 +62,7 @@ def make_run(path: Path) -> None:
         "fingerprint": "f",
         "transform": {"mean": [0.0, 0.5], "std": [1.0, 2.0], "padding": 0, "flip": False},
     }
-    begun = {"format": "coarse2fine run", "version": 1, **provenance(config)}
+    begun = provenance(config)
     run.begin({**begun, "command": "c2f train x.csv", "method": "continuous", "data": data})
     TREE.save(path / "hierarchy.json")
     for epoch in (1, 2):
@@ -142,7 +141,7 @@ def _curve(path: Path) -> None:
 
 
 def _report(path: Path) -> None:
-    json.dumps(report_content([path], examples=0))
+    json.dumps(to_json(report_content([path], examples=0)))
 
 
 def _found(path: Path) -> None:
@@ -157,7 +156,7 @@ RUN_CALLS: dict[str, list[Callable[[Path], object]]] = {
     "config.json": [load_trained, _gathered, _report, _same],
     "result.json": [_shown, _level_table, _gathered, _report],
     "hierarchy.json": [_level_table, _gathered, _found],
-    "metrics.jsonl": [lambda path: Run(path, is_writer=False).metrics(), _curve, _gathered],
+    "metrics.jsonl": [lambda path: Run(path).metrics(), _curve, _gathered],
     "predictions.safetensors": [_level_table, _gathered],
     "checkpoint/model.safetensors": [load_trained],
 }

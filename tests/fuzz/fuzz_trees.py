@@ -16,10 +16,10 @@ from fuzz_choices import Choices
 from fuzz_guard import Attempt, ParserError
 
 from coarse2fine import Config, Hierarchy
-from coarse2fine._files import decode_json
+from coarse2fine._util.files import decode_json
 from coarse2fine.editor.requests import Handler
 from coarse2fine.editor.session import Session
-from coarse2fine.training.hierarchies import read_hierarchy
+from coarse2fine.runs.hierarchies import read_hierarchy
 
 NESTED = {"animal": {"pet": ["cat", "dog"], "wild": ["fox"]}, "vehicle": ["car", "bus"]}
 TREE = Hierarchy.from_taxonomy(NESTED)

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from coarse2fine import Config, Hierarchy
-from coarse2fine._printable import brief
-from coarse2fine.data.mat_structs import read_structs
-from coarse2fine.data.readers import read_rows
+from coarse2fine._util.text import brief
+from coarse2fine.data.sets.matlab import read_structs
+from coarse2fine.data.sources.table_reader import read_arrow
 from coarse2fine.methods import METHODS
-from coarse2fine.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from coarse2fine.training.run import Run
+from coarse2fine.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from coarse2fine.runs.writer import RunWriter
 
 QUICK = settings(deadline=None, max_examples=60)
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
@@ -161,7 +161,7 @@ def test_a_checkpoint_is_loaded_as_it_was_saved(number, state, tensors):
 @settings(deadline=None, max_examples=25)
 def test_metrics_are_read_as_they_were_logged(lines):
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder))
+        run = RunWriter(Path(folder))
         for line in lines:
             run.log(line)
         assert run.metrics() == lines
@@ -192,7 +192,7 @@ CELLS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 def test_the_cells_of_a_table_are_read_as_they_were_written(place, rows):
     with (place / "t.csv").open("w", newline="", encoding="utf-8") as table:
         csv.writer(table, quoting=csv.QUOTE_ALL).writerows([("one", "two", "three"), *rows])
-    found = read_rows(place / "t.csv")
+    found = read_arrow(place / "t.csv")
     assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == rows
 
 

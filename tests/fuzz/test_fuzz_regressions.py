@@ -20,18 +20,19 @@ from fuzz_runs import make_run, torch_saved, zip_parts
 from safetensors.torch import save_file
 
 from coarse2fine import Config, Hierarchy, RunResult
-from coarse2fine.data import archives
-from coarse2fine.data.cifar import load_cifar10
-from coarse2fine.data.folder import image_names, load_folder
+from coarse2fine.checkpoints import read_state_dict
 from coarse2fine.data.load import load_data
-from coarse2fine.data.tables import load_table
-from coarse2fine.data.tiny_imagenet import load_tiny_imagenet
+from coarse2fine.data.sets import archives
+from coarse2fine.data.sets.cifar import load_cifar10
+from coarse2fine.data.sets.tiny_imagenet import load_tiny_imagenet
+from coarse2fine.data.sources.folders import image_names, load_folder
+from coarse2fine.data.sources.tables import load_table
 from coarse2fine.errors import RunError
-from coarse2fine.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, signed
-from coarse2fine.training.hierarchies import read_hierarchy
-from coarse2fine.training.restore import load_trained, read_state_dict
-from coarse2fine.training.result import Result
-from coarse2fine.training.run import Run
+from coarse2fine.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, signed
+from coarse2fine.runs.directory import Run
+from coarse2fine.runs.hierarchies import read_hierarchy
+from coarse2fine.runs.restore import load_trained
+from coarse2fine.runs.result import Result
 
 ARCHIVE = "cifar-10-python.tar.gz"
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes")
@@ -90,7 +91,9 @@ def test_numbers_of_a_machine_of_the_other_byte_order_are_read(tmp_path):
 # --------------------------------------------------------------------------------- archives
 
 
-@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"no tar"), b"\x1f\x8b\x08\x00"])
+@pytest.mark.parametrize(
+    "data", [b"", b"no gzip", gzip.compress(b"no tar", mtime=0), b"\x1f\x8b\x08\x00"]
+)
 def test_a_broken_archive_is_named(write, tmp_path, data):
     write(ARCHIVE, data)
     with pytest.raises(ValueError, match=f"{ARCHIVE} cannot be read"):
@@ -266,7 +269,7 @@ def test_a_damaged_line_of_metrics_is_named(run, line):
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(line)
     with pytest.raises(RunError, match="metrics.jsonl is damaged: line 3"):
-        Run(run, is_writer=False).metrics()
+        Run(run).metrics()
 
 
 @pytest.mark.parametrize(
@@ -335,7 +338,7 @@ def test_a_tar_in_place_of_weights_leaves_no_temporary_folder(write, monkeypatch
 
 
 def test_a_broken_list_of_imagenets_classes_is_named(tmp_path):
-    from coarse2fine.data.imagenet import load_imagenet
+    from coarse2fine.data.sets.imagenet import load_imagenet
 
     for name in ("train/n01/a.JPEG", "train/n02/b.JPEG", "val/v1.JPEG"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

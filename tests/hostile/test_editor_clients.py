@@ -124,7 +124,7 @@ def test_clients_that_stop_half_way_keep_nobody_waiting(server, path, part):
 
 
 def test_a_client_that_drips_is_dropped_after_a_while(server, monkeypatch):
-    monkeypatch.setattr("coarse2fine.editor.requests.Handler.most_seconds", 0.5)
+    monkeypatch.setattr("coarse2fine.editor.requests.Handler.max_seconds", 0.5)
     with connected(server) as connection:
         connection.sendall(head(server, "PUT", "hierarchy", TYPE, "Content-Length: 1000000"))
         connection.settimeout(0.02)

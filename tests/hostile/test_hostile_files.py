@@ -13,7 +13,7 @@ from make_files import MODELS, write_all
 from pickles import attacks
 
 from coarse2fine import RunError
-from coarse2fine.training.restore import read_state_dict
+from coarse2fine.checkpoints import read_state_dict
 
 HERE = Path(__file__).parent
 DOCUMENTED = {"ValueError", "TypeError", "FileNotFoundError", "OSError", "RunError", "CommandError"}

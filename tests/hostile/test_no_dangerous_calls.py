@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import pickletools
 import re
 import subprocess
 import sys
@@ -10,37 +11,45 @@ from pathlib import Path
 import pytest
 from scanning import dangers, dangers_in
 
-from coarse2fine.data import python2_pickle
+from coarse2fine.data.sets import pickles
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "examples", "benchmarks", "docs", "tools")
 FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 # The one reader of pickles; it makes stand-ins for three names, and nothing else.
-RESTRICTED = "src/coarse2fine/data/python2_pickle.py"
+RESTRICTED = "src/coarse2fine/data/sets/pickles.py"
 
 
 def test_no_file_has_a_dangerous_call_but_for_the_restricted_unpickler():
     assert len(FILES) > 150
     found = [str(Path(line).relative_to(ROOT)) for path in FILES for line in dangers_in(path)]
     assert [re.sub(r":\d+: ", " ", line) for line in found] == [
-        f"{RESTRICTED} class _PlainUnpickler(pickle._Unpickler)"
+        f"{RESTRICTED} class _PlainUnpickler(pickle.Unpickler)"
     ]
 
 
 def test_the_restricted_unpickler_finds_three_stand_ins_and_nothing_else():
-    kind = python2_pickle._PlainUnpickler
-    assert kind.find_class is not pickle._Unpickler.find_class
-    assert kind._stand_ins.keys() == {
+    kind = pickles._PlainUnpickler
+    assert kind.find_class is not pickle.Unpickler.find_class
+    assert pickles._STAND_INS.keys() == {
         ("numpy.core.multiarray", "_reconstruct"),
         ("numpy", "ndarray"),
         ("numpy", "dtype"),
     }
-    assert {found.__module__ for found in kind._stand_ins.values()} == {python2_pickle.__name__}
-    assert set(kind.dispatch) == set(python2_pickle._NEEDED)
+    assert {found.__module__ for found in pickles._STAND_INS.values()} == {pickles.__name__}
+    codes = {code.name: code.code.encode("latin-1") for code in pickletools.opcodes}
+    assert codes.keys() >= pickles._NEEDED
     makers = (pickle.INST, pickle.OBJ, pickle.NEWOBJ, pickle.NEWOBJ_EX, pickle.STACK_GLOBAL)
     finders = (pickle.PERSID, pickle.BINPERSID, pickle.EXT1, pickle.EXT2, pickle.EXT4)
-    assert not set(kind.dispatch) & {code[0] for code in (*makers, *finders)}
+    assert not {codes[name] for name in pickles._NEEDED} & {*makers, *finders}
     assert "super()" not in inspect.getsource(kind)
+
+
+@pytest.mark.parametrize("code", pickletools.opcodes, ids=lambda code: code.name)
+def test_an_instruction_that_is_not_needed_is_refused_before_anything_is_carried_out(code):
+    if code.name not in pickles._NEEDED:
+        with pytest.raises(ValueError, match=f"it has the instruction {code.name}"):
+            pickles.plain_values(code.code.encode("latin-1") + bytes(8) + b"\n\n", "f")
 
 
 def test_ruff_finds_nothing_insecure_and_is_told_to_overlook_nothing_whole():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from coarse2fine import RunError, fit
-from coarse2fine.training.run import Run, locked
+from coarse2fine.runs.writer import RunWriter, locked
 
 INPUTS = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
 DATA = (INPUTS, (INPUTS[:, 0] > 0).long())
@@ -57,7 +57,7 @@ def test_a_finished_run_with_a_linked_checkpoint_is_not_tidied(mine, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "checkpoint").symlink_to(mine)
     with pytest.raises(RunError, match=r"run/checkpoint is a link"):
-        Run(tmp_path / "run").tidy()
+        RunWriter(tmp_path / "run").tidy()
     assert held(mine) == before
 
 
@@ -72,5 +72,5 @@ def test_a_run_directory_may_itself_be_reached_by_a_link(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "runs").symlink_to(tmp_path / "disk")
     with locked(tmp_path / "runs"):
-        Run(tmp_path / "runs" / "seed-0" / "baseline").log({"epoch": 1})
+        RunWriter(tmp_path / "runs" / "seed-0" / "baseline").log({"epoch": 1})
     assert (tmp_path / "disk" / "seed-0" / "baseline" / "metrics.jsonl").is_file()

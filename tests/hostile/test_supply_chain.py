@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import dependencies  # noqa: E402
 import licences  # noqa: E402
+import lowest  # noqa: E402
 import sbom  # noqa: E402
 from packaging.requirements import Requirement  # noqa: E402
 from packaging.utils import canonicalize_name  # noqa: E402
@@ -59,6 +60,14 @@ def test_the_pins_meet_what_pyproject_asks_for():
     for line in (line for lines in asked for line in lines):
         if line.name != dependencies.NAME:
             assert line.specifier.contains(pins[canonicalize_name(line.name)]), line
+
+
+def test_the_lowest_versions_are_those_that_pyproject_begins_with():
+    core = dependencies.direct([])[dependencies.CORE]
+    pins = [Requirement(line) for line in lowest.pins()]
+    floors = {pin.name: next(iter(pin.specifier)).version for pin in pins}
+    assert {f"{each.name}>={floors[each.name]}" for each in core} == set(map(str, core))
+    assert set(lowest.TEST_TOOLS) <= floors.keys()
 
 
 def test_what_is_needed_in_turn_is_found(everything):

@@ -23,15 +23,16 @@ from typing import Any
 from torch import nn
 
 from coarse2fine import Hierarchy, RunResult, write_report
+from coarse2fine.checkpoints import read_class_vectors
 from coarse2fine.cli.app import run as run_command
 from coarse2fine.data import load_data
-from coarse2fine.data.cifar import load_cifar10, load_cifar100
-from coarse2fine.data.hub import load_hub
-from coarse2fine.data.python2_pickle import plain_values
+from coarse2fine.data.sets.cifar import load_cifar10, load_cifar100
+from coarse2fine.data.sets.pickles import plain_values
+from coarse2fine.data.sources.hub import load_hub
 from coarse2fine.integrations.lightning import _hierarchy_of_checkpoint
-from coarse2fine.training.checkpoint import load_checkpoint
-from coarse2fine.training.hierarchies import read_hierarchy
-from coarse2fine.training.restore import load_trained, read_class_vectors
+from coarse2fine.runs.checkpoint import load_checkpoint
+from coarse2fine.runs.hierarchies import read_hierarchy
+from coarse2fine.runs.restore import load_trained
 
 # What starts a process, opens a connection, or finds what an unrestricted pickle names.
 FORBIDDEN = ("os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "subprocess.Popen",

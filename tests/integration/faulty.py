@@ -26,7 +26,7 @@ from coarse2fine.cli.process import prepared
 killing.LOADED = (
     *killing.LOADED,
     *("coarse2fine.cli.app", "coarse2fine.cli.comparison", "coarse2fine.report.page", "pytest"),
-    *("coarse2fine.training.restore", "matplotlib.figure", "rich.progress", "torch.utils.data"),
+    *("coarse2fine.runs.restore", "matplotlib.figure", "rich.progress", "torch.utils.data"),
 )
 
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x20000

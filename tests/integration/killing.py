@@ -16,14 +16,15 @@ from safetensors.torch import load_file
 from coarse2fine import Hierarchy, fit
 from coarse2fine.methods import METHODS as LOCATIONS
 from coarse2fine.methods.continuous import Continuous
-from coarse2fine.training import checkpoint, run
-from coarse2fine.training.loop import Trainer
+from coarse2fine.runs import checkpoint
+from coarse2fine.runs import writer as run
+from coarse2fine.training.trainer import Trainer
 
 METHODS = tuple(LOCATIONS)
 LOADED = (
     "coarse2fine.training.fit",
-    "coarse2fine.data.objects",
-    "coarse2fine.data.tables",
+    "coarse2fine.data.sources.objects",
+    "coarse2fine.data.sources.tables",
     "coarse2fine.editor",
     "coarse2fine.experiments.reproduce",
     "filelock",
@@ -154,7 +155,7 @@ PLACES = {
     "remove": ([shutil], "rmtree"),
     "tensors": ([checkpoint, run], "save_tensors"),
     "checkpoint": ([run], "save_checkpoint"),
-    "line": ([run.Run], "log"),
+    "line": ([run.RunWriter], "log"),
     "stage": ([Trainer], "_begin_stage"),
     "epoch": ([Trainer], "_train_epoch"),
     "level": ([Continuous], "begin_epoch"),
@@ -248,11 +249,17 @@ def finish(process):
 
 
 def leftovers(out):
-    """What is neither data nor a lock: temporary files, and checkpoints to go on from."""
+    """What is neither data nor a lock: temporary files, and checkpoints to go on from.
+
+    A finished baseline keeps its last checkpoint, from which a longer one goes on.
+    """
     found = []
     for path in sorted(Path(out).rglob("*")):
         is_hidden = path.name.startswith(".") and not path.name.endswith(".lock")
-        if is_hidden or (path.parent.name == run.CHECKPOINT and path.is_dir()):
+        is_checkpoint = path.parent.name == run.CHECKPOINT and path.is_dir()
+        is_last = is_checkpoint and path == max(path.parent.glob("[0-9]*"))
+        is_kept = is_last and path.parents[1].name.startswith("baseline")
+        if is_hidden or (is_checkpoint and not is_kept):
             found.append(str(path.relative_to(out)))
     return found
 
@@ -263,7 +270,7 @@ def outcome(out):
     for path in sorted(Path(out).rglob("*.safetensors")):
         found[str(path.relative_to(out))] = {k: v.tolist() for k, v in load_file(path).items()}
     for path in sorted(Path(out).rglob(run.METRICS)):
-        lines = run.Run(path.parent, is_writer=False).metrics()
+        lines = run.Run(path.parent).metrics()
         timings = ("seconds", "images_per_second")
         kept = [{k: v for k, v in line.items() if k not in timings} for line in lines]
         found[str(path.relative_to(out))] = kept

@@ -20,9 +20,9 @@ from coarse2fine.experiments.executors import workers
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
 from coarse2fine.report import write_report
-from coarse2fine.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from coarse2fine.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from coarse2fine.runs.directory import CHECKPOINT, METRICS, Run
 from coarse2fine.training.progress import Watcher
-from coarse2fine.training.run import CHECKPOINT, METRICS, Run
 
 MEGABYTE = 1 << 20
 
@@ -146,7 +146,7 @@ def many_epochs(folder, count=1_000_000):
     assert result.runs[0].epochs == count + 1
     figures["megabytes_peak"] = peak()
     with timed(figures, "read"):
-        lines = Run(path, is_writer=False).metrics()
+        lines = Run(path).metrics()
     assert [line["epoch"] for line in lines] == list(range(1, count + 2))
     return figures
 

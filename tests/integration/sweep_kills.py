@@ -19,9 +19,9 @@ import killing
 import tiny
 
 from coarse2fine.experiments import executors, runner, tasks
-from coarse2fine.experiments.content import read_content
+from coarse2fine.experiments.content import read_results
 from coarse2fine.experiments.reproduce import Reproduction
-from coarse2fine.training import run
+from coarse2fine.runs import writer as run
 
 NAME, OUT = "tiny:TINY", "runs"
 WORKERS = 2
@@ -80,8 +80,8 @@ def start(folder):
 
 def outcome(folder):
     """All that must be the same to the bit, after a look at the table's file."""
-    content = read_content(Path(folder, OUT, "tiny.TINY.json"))
-    assert [len(row["runs"]) for row in content["settings"]] == [2 * 5]  # seeds, runs
+    results = read_results(Path(folder, OUT, "tiny.TINY.json"))
+    assert [len(row.runs) for row in results.rows] == [2 * 5]  # seeds, runs
     return killing.outcome(Path(folder, OUT, tiny.SETTING.folder))
 
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from coarse2fine import RunError, RunResult
-from coarse2fine.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from coarse2fine.training.restore import load_trained
-from coarse2fine.training.run import Run
-from coarse2fine.training.views import learning_curve
+from coarse2fine.figures.curves import learning_curve
+from coarse2fine.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from coarse2fine.runs.restore import load_trained
+from coarse2fine.runs.writer import RunWriter
 
 ANEW = "put back what was there, or remove .* and have the same command train it anew"
 
@@ -292,5 +292,5 @@ def test_a_training_does_not_build_on_a_damaged_baseline(done, undisturbed):
 
 
 def test_metrics_of_a_run_under_way_are_read_as_they_are(taken):
-    run = Run(taken / "seed-0" / "continuous", is_writer=False)
+    run = RunWriter(taken / "seed-0" / "continuous", is_writer=False)
     assert [line["epoch"] for line in run.metrics()] == [1, 2]

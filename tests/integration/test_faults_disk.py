@@ -16,12 +16,13 @@ import tiny
 from faulty import mounts  # noqa: F401
 
 from coarse2fine import Hierarchy, RunResult
+from coarse2fine.checkpoints import load_tensors
 from coarse2fine.editor import Session
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.tasks import carry_out
-from coarse2fine.training.checkpoint import load_checkpoint, load_tensors
+from coarse2fine.runs.checkpoint import load_checkpoint
+from coarse2fine.runs.directory import read_lines
 from coarse2fine.training.progress import Watcher
-from coarse2fine.training.run import read_lines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and mounts are Linux's")
 SHORT = ("--epochs", "2", "--curriculum-epochs", "1")
@@ -244,7 +245,8 @@ def train_on_a_full_disk(made, disk):
 def test_training_ends_with_one_line_and_the_same_command_goes_on(tmp_path, made):
     ended = faulty.run(tmp_path, train_on_a_full_disk, made, tmp_path / "disk")
     assert ended.code == 0, ended.err
-    error, again = ended.err.splitlines()
+    lines = ended.err.splitlines()
+    error, again = [line for line in lines if not line.startswith("warning: ")]
     place = f"{tmp_path}/disk/run/seed-0/baseline/checkpoint/00000"
     assert re.fullmatch(rf"error: {place}\d: {re.escape(FULL)}", error)
     assert again == "and again"

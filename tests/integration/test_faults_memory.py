@@ -19,7 +19,7 @@ from coarse2fine.data import Batches, Split, Transform
 from coarse2fine.experiments.executors import Processes
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
-from coarse2fine.training.memory import telling_of_memory
+from coarse2fine.training.memory import memory_errors_explained
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and mounts are Linux's")
 NAMES = ("cat", "dog")
@@ -172,7 +172,7 @@ class Killed(Images):
     ids=["hungry", "killed", "unspeakable", "unrepeatable"],
 )
 def test_what_befalls_a_process_that_reads_is_told(inputs, kind, message, workers):
-    with pytest.raises(kind, match=message), telling_of_memory():
+    with pytest.raises(kind, match=message), memory_errors_explained():
         list(batches(inputs, workers).in_order())
 
 
@@ -247,14 +247,14 @@ def test_the_command_says_so_in_one_line(tmp_path):
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_it_is_called_it_is_the_same(error):
-    with pytest.raises(MemoryError) as caught, telling_of_memory():
+    with pytest.raises(MemoryError) as caught, memory_errors_explained():
         raise error
     assert str(caught.value).startswith("memory has run out (")
     assert str(caught.value).endswith(REMEDY)
 
 
 def test_other_errors_are_left_as_they_are():
-    with pytest.raises(RuntimeError, match="^mat1 and mat2 shapes"), telling_of_memory():
+    with pytest.raises(RuntimeError, match="^mat1 and mat2 shapes"), memory_errors_explained():
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 

@@ -15,9 +15,9 @@ import killing
 import pytest
 import tiny
 
-from coarse2fine.training.config import Config
-from coarse2fine.training.fit import launch
-from coarse2fine.training.loop import Trainer
+from coarse2fine.runs.config import Config
+from coarse2fine.training.processes import launch
+from coarse2fine.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 SENTENCE = (

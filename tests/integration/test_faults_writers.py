@@ -18,9 +18,9 @@ import tiny
 from coarse2fine import RunError, fit
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.tasks import carry_out
-from coarse2fine.training import job
-from coarse2fine.training.loop import Trainer
-from coarse2fine.training.run import locked
+from coarse2fine.runs.writer import locked
+from coarse2fine.training import trainer
+from coarse2fine.training.trainer import Trainer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="locks are tried out on Linux")
 
@@ -159,10 +159,10 @@ def test_what_somebody_else_has_just_finished_is_not_trained_again(folder, undis
 def train_too_late():
     """Find a run not done, and have it done by another process before it is locked."""
 
-    own_fit = Trainer.fit
+    own = Trainer._train_epoch
 
     def train_before():
-        job.locked, Trainer.fit = locked, own_fit
+        trainer.locked, Trainer._train_epoch = locked, own
         train(STORE)
 
     @contextmanager
@@ -177,7 +177,7 @@ def train_too_late():
     def refuse(_):
         raise AssertionError("it is trained again")
 
-    job.locked, Trainer.fit = late, refuse
+    trainer.locked, Trainer._train_epoch = late, refuse
     sweep("baseline")
 
 

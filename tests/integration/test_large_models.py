@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from coarse2fine import fit
-from coarse2fine.training.run import Run
+from coarse2fine.runs.directory import Run
 
 MODELS = ("resnet18", "resnet50", "wrn-28-10")
 
@@ -52,7 +52,7 @@ def test_a_large_model_trains_and_a_kill_loses_nothing(model, tmp_path):
     expected, found = weights(whole), weights(torn)
     assert expected.keys() == found.keys()
     assert all(torch.equal(value, found[name]) for name, value in expected.items())
-    lines = Run(whole / "seed-0" / "continuous", is_writer=False).metrics()
+    lines = Run(whole / "seed-0" / "continuous").metrics()
     levels = [line["level"] for line in lines]
     assert levels == sorted(levels)
     assert levels[0] == 0 < levels[-1]

@@ -24,7 +24,7 @@ import killing
 import sweep_kills
 
 from coarse2fine import Hierarchy
-from coarse2fine.training.run import versions
+from coarse2fine.runs.writer import versions
 
 KILLS_A_ROUND = (3, 9)
 # How far a process gets at most before it dies; a resumed one counts anew.

@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parent.parent))  # where made_runs.py lies
 
 import loading
 
-from coarse2fine.training.run import versions
+from coarse2fine.runs.writer import versions
 
 PARTS = ("many_runs", "many_classes", "many_epochs")
 

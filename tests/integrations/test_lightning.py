@@ -25,10 +25,11 @@ from lightning_tiny import (
     module_class,
     plain_loop,
 )
+from safetensors.torch import save_file
 from torch import nn
 from torch._dynamo.testing import CompileCounterWithBackend
 
-from coarse2fine import CoarseToFineLoss, Hierarchy, MissingExtraError
+from coarse2fine import CoarseToFineLoss, Hierarchy, MissingExtraError, class_distances
 from coarse2fine.integrations import lightning as integration
 from coarse2fine.integrations.lightning import CoarseToFineCallback, CoarseToFineEarlyStopping
 
@@ -160,7 +161,10 @@ def test_every_source_gives_the_baselines_hierarchy(baseline, tmp_path):
     module, checkpoint = baseline
     expected = Hierarchy.from_embeddings(module.net[2].weight.detach())
     expected.save(tmp_path / "saved.json")
-    for source in (expected, module, tmp_path / "saved.json", checkpoint, str(checkpoint)):
+    save_file(dict(module.net.state_dict()), tmp_path / "w.safetensors")
+    distances = class_distances(module.net[2].weight.detach())
+    files = (tmp_path / "saved.json", tmp_path / "w.safetensors", checkpoint, str(checkpoint))
+    for source in (expected, module, distances, *files):
         assert hierarchy_in_training(source) == expected
     other = hierarchy_in_training(checkpoint, head="net.0", module=WithClasses(8))
     assert other == Hierarchy.from_embeddings(module.net[0].weight.detach())
@@ -290,6 +294,13 @@ def test_a_file_that_is_missing_or_broken_is_an_error(baseline, tmp_path):
         archive.writestr("text", "text")
     with pytest.raises(ValueError, match="other.zip is not a Lightning checkpoint: "):
         fit(Tiny(), make_callback(tmp_path / "other.zip"))
+
+
+def test_a_torch_that_reads_no_checkpoint_is_the_reason_that_is_given(baseline, monkeypatch):
+    callback = make_callback(baseline[1])
+    monkeypatch.setattr(torch, "__version__", "2.9.1")
+    with pytest.raises(ValueError, match=r"as torch 2.9.1 has known holes .*update it to 2.10"):
+        callback._make_hierarchy(Tiny())
 
 
 def test_a_source_of_another_type_is_an_error():

@@ -190,6 +190,17 @@ def test_the_hierarchy_may_be_read_from_another_network(data):
     assert classifier.hierarchy_.num_clusters == Hierarchy.from_classifier(other).num_clusters
 
 
+def test_the_hierarchy_may_be_made_from_what_a_file_holds(data, tmp_path):
+    weight = torch.randn(8, 5, generator=torch.Generator().manual_seed(0))
+    torch.save({"fc.weight": weight}, tmp_path / "w.pt")
+    settings = {"hierarchy": tmp_path / "w.pt", "linkage": "complete", "curriculum_epochs": 4}
+    expected = Hierarchy.from_embeddings(weight, linkage="complete", class_names=list("01234567"))
+    assert quick(**settings).fit(*data).hierarchy_ == expected
+    expected.save(tmp_path / "h.json")
+    with pytest.raises(ValueError, match=r"h.json leaves no choice of linkage"):
+        quick(**settings | {"hierarchy": tmp_path / "h.json"}).fit(*data)
+
+
 def test_the_classes_of_a_taxonomy_may_come_in_any_order(data):
     X, y = data
     tree = {"plant": ["elm", "ash"], "beast": ["cat", "dog", "gnu", "fox", "bee", "hen"]}

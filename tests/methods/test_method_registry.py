@@ -8,9 +8,8 @@ import torch
 from batches import alone, batch_of, no_losses
 from hierarchies import make
 
-from coarse2fine.methods import METHODS, PLAIN, find_method
+from coarse2fine.methods import METHODS, PLAIN, build_method, find_method, settings_of
 from coarse2fine.methods.base import Method, Plan, Stage
-from coarse2fine.methods.making import make_method, settings_of
 from coarse2fine.methods.plain import Plain
 
 PLAN = Plan(5, 10, 3, make(), 6, num_samples=7, class_vectors=torch.randn(5, 3).numpy())
@@ -52,7 +51,7 @@ def _own(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", [PLAIN, *METHODS])
 def test_every_method_of_the_registry_can_be_made_and_keeps_the_protocol(name):
-    method = make_method(name, PLAN)
+    method = build_method(name, PLAN)
     assert isinstance(method, Method)
     assert isinstance(method, find_method(name))
     assert method.stages[-1].outputs == 5
@@ -70,7 +69,7 @@ def test_every_method_of_the_registry_can_be_made_and_keeps_the_protocol(name):
 @pytest.mark.parametrize("name", [PLAIN, *(name for name in METHODS if name != "nbdt")])
 def test_all_but_the_decision_tree_predict_the_most_probable_class(name):
     logits = torch.randn(7, 5)
-    found = make_method(name, PLAN).decide(logits)
+    found = build_method(name, PLAN).decide(logits)
     assert list(found) == ["argmax"]
     assert torch.equal(found["argmax"], logits.argmax(1))
 
@@ -97,7 +96,7 @@ def test_methods_are_imported_when_they_are_used():
 
 @pytest.mark.usefixtures("_own")
 def test_a_method_of_ones_own_is_found_in_the_current_directory():
-    method = make_method("my_methods:Scaled", PLAN, {"my_methods:Scaled.scale": 3})
+    method = build_method("my_methods:Scaled", PLAN, {"my_methods:Scaled.scale": 3})
     assert method.stages == (Stage(5, 10, 3),)
     logits, batch = torch.randn(2, 5), batch_of([0, 4])
     torch.testing.assert_close(method(logits, batch), 3 * Plain(PLAN)(logits, batch))
@@ -127,9 +126,9 @@ def test_what_is_no_method_is_refused(name, error, message):
 
 def test_a_method_takes_its_own_settings_and_leaves_those_of_others():
     given = {"spl.growth": 1.5, "nbdt.weight": 10, "spl.warm_epochs": 4, "dp-li.class_init": 3}
-    method = make_method("spl", PLAN, given)
+    method = build_method("spl", PLAN, given)
     assert (method.growth, method.warm_epochs) == (1.5, 4)
-    assert make_method("nbdt", PLAN, given).weight == 10
+    assert build_method("nbdt", PLAN, given).weight == 10
     assert settings_of("staged", given) == {}
 
 
@@ -149,7 +148,7 @@ def test_inherited_settings_reach_what_they_are_for():
         "dp-li.instance_learning_rate": 0.4,
         "dp-li.instance_weight_decay": 0.02,
     }
-    method = make_method("dp-li", PLAN, given)
+    method = build_method("dp-li", PLAN, given)
     assert method.classes.values.exp().tolist() == pytest.approx([2.0] * 5)
     assert method.instances.values.exp().tolist() == pytest.approx([0.5] * 7)
     rates = [(part.learning_rate, part.weight_decay) for part in (method.classes, method.instances)]
@@ -177,7 +176,7 @@ def test_a_method_without_a_constructor_of_its_own_has_its_parents_settings():
 )
 def test_settings_that_a_method_does_not_have_are_named(name, settings, message):
     with pytest.raises(ValueError, match=message):
-        make_method(name, PLAN, settings)
+        build_method(name, PLAN, settings)
 
 
 @pytest.mark.parametrize(
@@ -207,4 +206,4 @@ def test_settings_that_a_method_does_not_have_are_named(name, settings, message)
 )
 def test_values_that_a_setting_cannot_have_are_refused(setting, value, message):
     with pytest.raises(ValueError, match=message):
-        make_method(setting.rpartition(".")[0], PLAN, {setting: value})
+        build_method(setting.rpartition(".")[0], PLAN, {setting: value})

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from coarse2fine import find_head
-from coarse2fine.data.tables import load_table
+from coarse2fine.data.sources.tables import load_table
 from coarse2fine.models.text import TextBag, TextTransformer, folded, neighbour_pairs
 
 MODELS = [TextBag, TextTransformer]

@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from made_runs import make_comparison, make_run
+from plain import plain_content
 
 from coarse2fine import Hierarchy
-from coarse2fine.report.content import report_content
 from coarse2fine.report.runs import gather
 
 
@@ -31,7 +31,7 @@ def random_runs(tmp_path_factory):
             folder = path / f"seed-{seed}" / method
             make_run(folder, predictions=found, targets=targets, **options)
             pairs[method] += list(zip(targets.tolist(), found.tolist(), strict=True))
-    return report_content([path]), tree, pairs
+    return plain_content([path]), tree, pairs
 
 
 def percent(part, whole):
@@ -123,7 +123,7 @@ def test_more_than_1500_classes_are_confused_by_cluster(tmp_path, count, level):
     fine = np.arange(count) // 3
     tree = Hierarchy.from_levels([fine // 10, fine])
     path = make_comparison(tmp_path, tree, methods={"baseline": 0.4, "continuous": 0.5})
-    confusion = report_content([path])["confusion"]
+    confusion = plain_content([path])["confusion"]
     assert confusion["level"] == level
     owner = np.arange(count) if level is None else fine
     assert confusion["samples"] == (30 * np.bincount(owner)).tolist()
@@ -142,7 +142,7 @@ def test_more_than_1500_classes_are_confused_by_cluster(tmp_path, count, level):
 def test_too_many_clusters_have_no_matrix(tmp_path, method):
     tree = Hierarchy.from_levels([np.arange(3002) // 2])
     path = make_comparison(tmp_path, tree, methods={method: 0.4}, seeds=(0,), samples=1)
-    assert report_content([path])["confusion"] is None
+    assert plain_content([path])["confusion"] is None
 
 
 def test_a_hundred_thousand_classes_take_little_memory(tmp_path):
@@ -151,7 +151,7 @@ def test_a_hundred_thousand_classes_take_little_memory(tmp_path):
     tree = Hierarchy.from_levels([np.arange(count) // size for size in (10_000, 100, 5)])
     methods = {"baseline": 0.4, "continuous": 0.5}
     path = make_comparison(tmp_path, tree, methods=methods, seeds=(0,), samples=1)
-    content = report_content([path])
+    content = plain_content([path])
     assert content["confusion"]["level"] == 1
     assert [len(level["after"]) for level in content["clusters"]] == [10, 1000, 20_000]
     found = gather([path]).entries[1].runs[0]

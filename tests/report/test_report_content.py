@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 from made_runs import make_run
+from plain import plain_content
 
 from coarse2fine import Hierarchy, RunError, level_accuracies, mistake_severity
-from coarse2fine.report.content import report_content
 from coarse2fine.report.runs import gather
 
 
 @pytest.fixture
 def content(made, tmp_path):
     made("baseline"), made("continuous")
-    return report_content([tmp_path / "run"])
+    return plain_content([tmp_path / "run"])
 
 
 # --------------------------------------------------------------- four classes, worked by hand
@@ -86,7 +86,7 @@ def test_the_content_is_plain_json_and_says_what_is_shown(content):
 
 def test_curves_are_in_percent_with_the_level_of_every_epoch(made, tmp_path):
     made("baseline"), made("continuous", curve=[None, 0.25, 0.5, 0.75], track_test=True)
-    curves = report_content([tmp_path / "run"])["curves"]
+    curves = plain_content([tmp_path / "run"])["curves"]
     assert curves[1] == {
         "label": "continuous",
         "seed": 0,
@@ -103,11 +103,11 @@ def test_curves_are_in_percent_with_the_level_of_every_epoch(made, tmp_path):
 def test_continuous_is_preferred_and_any_other_method_can_be_asked_for(made, tmp_path):
     for method in ("baseline", "multitask", "continuous", "dp-l"):
         made(method, **({"hierarchy": None} if method == "dp-l" else {}))
-    content = report_content([tmp_path / "run"])
+    content = plain_content([tmp_path / "run"])
     assert content["shown"]["label"] == "continuous"
     assert [row["is_shown"] for row in content["table"]] == [False, True, False, False]
-    assert report_content([tmp_path / "run"], method="multitask")["shown"]["label"] == "multitask"
-    other = report_content([tmp_path / "run"], method="dp-l")
+    assert plain_content([tmp_path / "run"], method="multitask")["shown"]["label"] == "multitask"
+    other = plain_content([tmp_path / "run"], method="dp-l")
     assert (
         "dp-l was trained without a hierarchy; shown is that of continuous, seed 0."
         in (other["remarks"])
@@ -117,7 +117,7 @@ def test_continuous_is_preferred_and_any_other_method_can_be_asked_for(made, tmp
 
 def test_without_any_hierarchy_the_first_method_is_shown(made, tmp_path):
     made("baseline"), made("dp-l", hierarchy=None), made("spl", hierarchy=None)
-    content = report_content([tmp_path / "run"])
+    content = plain_content([tmp_path / "run"])
     assert content["shown"]["label"] == "dp-l"
     assert content["levels"] == content["remarks"] == []
 
@@ -126,34 +126,34 @@ def test_the_label_chooses_among_methods_of_the_same_name(made, tmp_path):
     made("continuous", folder="one"), made("continuous", folder="two")
     sources = [tmp_path / "one", tmp_path / "two"]
     for name, label in (("two: continuous", "two"), ("continuous", "one")):
-        assert report_content(sources, method=name)["shown"]["label"] == f"{label}: continuous"
+        assert plain_content(sources, method=name)["shown"]["label"] == f"{label}: continuous"
 
 
 def test_an_unknown_method_or_seed_is_an_error_that_names_those_there(made, tmp_path):
     made("baseline"), made("continuous", 3)
     with pytest.raises(RunError, match="there is no method nbdt, but baseline, continuous"):
-        report_content([tmp_path / "run"], method="nbdt")
+        plain_content([tmp_path / "run"], method="nbdt")
     with pytest.raises(RunError, match="continuous has no seed 7, but 3"):
-        report_content([tmp_path / "run"], seed=7)
+        plain_content([tmp_path / "run"], seed=7)
     for wrong in (-1, True, 1.5):
         with pytest.raises(ValueError, match="examples must be a whole number from 0 on. Got"):
-            report_content([tmp_path / "run"], examples=wrong)
+            plain_content([tmp_path / "run"], examples=wrong)
 
 
 def test_only_seeds_that_both_have_are_counted(made, tmp_path):
     made("baseline", 1), made("baseline", 2)
     made("continuous", 0, predictions=[0] * 8), made("continuous", 1)
-    content = report_content([tmp_path / "run"])
+    content = plain_content([tmp_path / "run"])
     assert content["shown"]["seeds"] == [1]
     assert content["shown"]["seed"] == 1
     assert sum(content["classes"]["samples"]) == 8
     assert content["classes"]["after"] == [100, 50, 100, 50]
-    assert report_content([tmp_path / "run"], seed=0)["shown"]["seed"] == 0
+    assert plain_content([tmp_path / "run"], seed=0)["shown"]["seed"] == 0
 
 
 def test_without_a_baseline_there_is_no_before(made, tmp_path):
     made("continuous", 0), made("continuous", 1)
-    content = report_content([tmp_path / "run"])
+    content = plain_content([tmp_path / "run"])
     assert content["shown"]["baseline"] is None
     assert content["shown"]["seeds"] == [0, 1]
     assert content["classes"]["before"] is content["confusion"]["before"] is None
@@ -166,7 +166,7 @@ def test_without_a_baseline_there_is_no_before(made, tmp_path):
 
 
 def test_a_baseline_alone_has_no_levels_above_the_classes(made):
-    content = report_content([made("baseline")])
+    content = plain_content([made("baseline")])
     assert content["levels"] == content["clusters"] == []
     assert content["classes"]["names"] == ["a", "b", "c", "d"]
     assert content["level_accuracy"]["num_clusters"] == [4]
@@ -178,7 +178,7 @@ def test_a_baseline_alone_has_no_levels_above_the_classes(made):
 def test_a_hierarchy_of_the_classes_alone_is_like_none(made):
     with pytest.warns(UserWarning, match="no level above the classes"):
         tree = Hierarchy.from_levels([[0, 1, 2, 3]], tuple("abcd"))
-    content = report_content([made("continuous", hierarchy=tree)])
+    content = plain_content([made("continuous", hierarchy=tree)])
     assert content["levels"] == content["clusters"] == []
     assert content["severity"]["after"] is None
 
@@ -188,7 +188,7 @@ def test_clusters_with_names_keep_them_in_the_order_of_the_classes(tmp_path):
     levels = [[0, 1, 0, 1, 0, 1], [0, 1, 2, 1, 2, 3]]
     tree = Hierarchy.from_levels(levels, tuple("abcdef"), [names, middle])
     make_run(tmp_path / "run", hierarchy=tree, predictions=range(6), targets=range(6))
-    content = report_content([tmp_path / "run"])
+    content = plain_content([tmp_path / "run"])
     assert content["classes"]["names"] == ["a", "c", "e", "b", "d", "f"]
     assert content["levels"] == [
         {"edges": [0, 3, 6], "names": ["one", "two"]},
@@ -223,7 +223,7 @@ def test_seeds_are_measured_by_their_own_hierarchies_if_of_one_size(
     trees = {0: tree, 1: other}
     for seed in (0, 1):
         made("baseline", seed), made("continuous", seed, hierarchy=trees[seed])
-    content = report_content([tmp_path / "run"])
+    content = plain_content([tmp_path / "run"])
     (remark,) = content["remarks"]
     assert text in remark
     used = trees if is_own else {0: tree, 1: tree}
@@ -233,7 +233,7 @@ def test_seeds_are_measured_by_their_own_hierarchies_if_of_one_size(
         assert summary["severity"] == severity
         assert row["error"] is not None
     assert content["severity"]["after"] == content["table"][1]["severity"]
-    assert report_content([tmp_path / "run"], seed=1)["classes"]["index"] == [0, 1, 2, 3]
+    assert plain_content([tmp_path / "run"], seed=1)["classes"]["index"] == [0, 1, 2, 3]
 
 
 # ------------------------------------------------------------------------- how to repeat it
@@ -243,7 +243,7 @@ def test_what_all_runs_share_is_told_apart_from_what_differs(made, tmp_path):
     made("baseline", learning_rate=0.1, command="c2f train x")
     made("continuous", learning_rate=0.1, max_levels=2, command="c2f train x")
     made("continuous", 1, learning_rate=0.2, max_levels=2, command="c2f train y")
-    repeat = report_content([tmp_path / "run"])["repeat"]
+    repeat = plain_content([tmp_path / "run"])["repeat"]
     assert repeat["commands"] == ["c2f train x", "c2f train y"]
     assert repeat["seeds"] == [0, 1]
     assert repeat["config"]["model"] == "cnn"
@@ -260,6 +260,7 @@ def test_what_all_runs_share_is_told_apart_from_what_differs(made, tmp_path):
         "folder": str(tmp_path / "run" / "seed-0" / "continuous"),
         "accuracy": 75,
         "epochs": 4,
+        "own_epochs": None,
         "best_epoch": 2,
         "curriculum_epochs": 2,
         "num_clusters": [2, 4],
@@ -270,7 +271,7 @@ def test_what_all_runs_share_is_told_apart_from_what_differs(made, tmp_path):
 @pytest.mark.parametrize("program", ["c2f", "/usr/local/bin/c2f", "'/home/some one/bin/c2f'"])
 def test_commands_do_not_tell_where_the_program_lies(made, program):
     path = made("baseline", command=f"{program} train /data/c2f")
-    assert report_content([path])["repeat"]["commands"] == ["c2f train /data/c2f"]
+    assert plain_content([path])["repeat"]["commands"] == ["c2f train /data/c2f"]
 
 
 def test_equal_runs_have_no_differences(content):
@@ -286,9 +287,9 @@ def test_equal_runs_have_no_differences(content):
     ],
 )
 def test_the_title_names_data_and_model(made, settings, title):
-    assert report_content([made("baseline", **settings)])["title"] == title
+    assert plain_content([made("baseline", **settings)])["title"] == title
 
 
 def test_the_title_names_all_models(made, tmp_path):
     made("baseline", data="a.csv"), made("continuous", data="a.csv", model="resnet18")
-    assert report_content([tmp_path / "run"])["title"] == "a.csv · cnn, resnet18"
+    assert plain_content([tmp_path / "run"])["title"] == "a.csv · cnn, resnet18"

@@ -8,11 +8,11 @@ import pytest
 import torch
 from made_runs import make_run
 from PIL import Image
+from plain import plain_content
 
 from coarse2fine import Hierarchy
 from coarse2fine.data import Source, Split, load_data, sample
 from coarse2fine.report import examples
-from coarse2fine.report.content import report_content
 
 DATA = "shapes:120"
 
@@ -53,7 +53,7 @@ def pictures(found):
 
 
 def test_the_first_test_images_of_each_class_are_shown_in_the_order_of_the_classes(run, shapes):
-    content = report_content([run(shapes)], examples=2)
+    content = plain_content([run(shapes)], examples=2)
     assert content["examples"]["size"] == 16
     shown = pictures(content["examples"])
     for index, own in zip(content["classes"]["index"], shown, strict=True):
@@ -66,14 +66,14 @@ def test_the_first_test_images_of_each_class_are_shown_in_the_order_of_the_class
 
 
 def test_without_examples_nothing_is_loaded_or_said(run, shapes):
-    content = report_content([run(shapes, data="no-such-file.csv")], examples=0)
+    content = plain_content([run(shapes, data="no-such-file.csv")], examples=0)
     assert content["examples"] is None
     assert content["remarks"] == []
 
 
 @pytest.mark.parametrize("kind", ["text", "table", "other"])
 def test_data_without_images_have_no_examples_and_need_no_reason(run, shapes, kind):
-    content = report_content([run(shapes, kind=kind, data="no-such-file.csv")])
+    content = plain_content([run(shapes, kind=kind, data="no-such-file.csv")])
     assert content["examples"] is None
     assert content["remarks"] == []
 
@@ -90,7 +90,7 @@ def test_data_without_images_have_no_examples_and_need_no_reason(run, shapes, ki
 )
 def test_images_that_cannot_be_had_are_remarked(run, shapes, monkeypatch, settings, reason):
     monkeypatch.delenv("COARSE2FINE_DATA", raising=False)
-    content = report_content([run(shapes, **settings)])
+    content = plain_content([run(shapes, **settings)])
     assert content["examples"] is None
     (remark,) = content["remarks"]
     assert remark.startswith(f"There are no example images: {reason}")
@@ -100,20 +100,20 @@ def test_settings_of_the_wrong_kind_are_remarked(run, shapes):
     found = run(shapes)
     config = next(found.rglob("config.json"))
     config.write_text(config.read_text().replace('"embedding"', "5"))
-    content = report_content([found])
+    content = plain_content([found])
     assert content["remarks"] == ["There are no example images: metric must be a string. Got 5."]
 
 
 def test_the_folder_of_named_data_can_be_given(run, shapes, tmp_path):
     folder = tmp_path / "elsewhere"
-    content = report_content([run(shapes, data="cifar10", image_size=None)], folder=folder)
+    content = plain_content([run(shapes, data="cifar10", image_size=None)], folder=folder)
     (remark,) = content["remarks"]
     assert remark.startswith(f"There are no example images: there is no folder {folder}")
 
 
 def test_after_a_search_for_t_no_sample_is_kept_back_for_validation(run):
     searched = sample(load_data(DATA, image_size=16), val_share=0.0, seed=3)
-    assert report_content([run(searched)])["examples"] is not None
+    assert plain_content([run(searched)])["examples"] is not None
 
 
 # ------------------------------------------------------------------------ any kind of image
@@ -157,7 +157,7 @@ def flat(*shape):
 def test_images_of_any_size_and_colour_become_small_squares(run, monkeypatch, inputs, size):
     source = source_of(inputs)
     monkeypatch.setattr(examples, "load_data", lambda *_, **__: source)
-    found = report_content([run(sample(source, val_share=0.2, seed=3))])["examples"]
+    found = plain_content([run(sample(source, val_share=0.2, seed=3))])["examples"]
     assert found["size"] == size
     assert found["places"] == [[0, 1], [], [2, 3]]  # cat, fox, of which there is none, dog
     cat, _, dog = pictures(found)
@@ -175,7 +175,7 @@ def test_images_of_any_size_and_colour_become_small_squares(run, monkeypatch, in
 def test_what_is_no_picture_is_remarked(run, monkeypatch, inputs, shape):
     source = source_of(inputs)
     monkeypatch.setattr(examples, "load_data", lambda *_, **__: source)
-    content = report_content([run(sample(source, val_share=0.2, seed=3))])
+    content = plain_content([run(sample(source, val_share=0.2, seed=3))])
     assert content["examples"] is None
     (remark,) = content["remarks"]
     assert f"samples of {shape} are no pictures of 1 or 3 colours" in remark

@@ -34,7 +34,7 @@ def test_runs_that_do_not_tell_their_versions_can_be_shown(made):
     del content["versions"], content["command"]
     path.write_text(json.dumps(content))
     content = report_content([path.parent])
-    assert content["repeat"]["versions"] == content["repeat"]["commands"] == []
+    assert content.repeat.versions == content.repeat.commands == []
     assert "Made by:" not in render(content)
 
 
@@ -44,6 +44,13 @@ def test_without_a_hierarchy_none_is_spoken_of(made):
     assert "order of the hierarchy" not in text
     assert "height 1" not in text
     assert "height 1" in render(report_content([made("continuous")]))
+
+
+def test_both_tables_show_after_how_many_epochs_the_baseline_stopped_by_itself(made, tmp_path):
+    made("baseline", epochs=112, own_epochs=63), made("continuous", epochs=112)
+    page = render(report_content([tmp_path / "run"]))
+    assert page.count("<td>112 (stopped by itself after 63)</td>") == 2
+    assert page.count("<td>112</td>") == 2
 
 
 def test_a_folder_is_no_file_to_write_to(made, tmp_path):

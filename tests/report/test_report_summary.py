@@ -4,9 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from plain import plain_content
 from scipy import stats
-
-from coarse2fine.report.content import report_content
 
 TARGETS = np.tile(np.arange(4), 25)
 
@@ -25,7 +24,7 @@ def compare(made, tmp_path):
             made("baseline", seed, predictions=right(share), targets=TARGETS, seconds=8.0)
         for seed, share in enumerate(after):
             made(method, seed, predictions=right(share), targets=TARGETS, **options)
-        return report_content([tmp_path / "run"], method=method)
+        return plain_content([tmp_path / "run"], method=method)
 
     return compare
 
@@ -45,6 +44,7 @@ def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
         "interval": pytest.approx([low, high]),
         "wins": [3, 3],
         "epochs": 4,
+        "own_epochs": None,
         "seconds": 10,
         "time_ratio": 1.25,
         "severity": 2.0,
@@ -52,6 +52,16 @@ def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
     }
     assert [plain[name] for name in ("gain", "interval", "wins", "time_ratio")] == [None] * 4
     assert plain["accuracy"][0] == pytest.approx(43)
+
+
+def test_the_table_has_the_epochs_after_which_baselines_stopped_by_themselves(made, tmp_path):
+    made("baseline", 0, epochs=9, own_epochs=4), made("continuous", 0, epochs=9)
+    made("baseline", 1, epochs=6), made("continuous", 1, epochs=5)
+    content = plain_content([tmp_path / "run"])
+    table = [(row["epochs"], row["own_epochs"]) for row in content["table"]]
+    assert table == [(7.5, 5), (7, None)]
+    runs = [(run["epochs"], run["own_epochs"]) for run in content["repeat"]["runs"]]
+    assert runs == [(9, 4), (6, None), (9, None), (5, None)]
 
 
 def test_what_is_equal_wins_half_and_is_remarked(compare):
@@ -128,7 +138,7 @@ def test_without_a_baseline_the_sentence_says_so(compare):
 
 
 def test_a_baseline_alone_is_compared_with_nothing(made):
-    content = report_content([made("baseline")])
+    content = plain_content([made("baseline")])
     assert content["verdict"] == "no baseline"
     assert content["sentence"] == (
         "The baseline reached 37.50 % with one seed; there is nothing that it is compared with."
@@ -152,7 +162,7 @@ def test_the_sentence_names_what_is_trained_before(made, tmp_path, options, part
     content = json.loads(file.read_text())
     content["config"] |= options
     file.write_text(json.dumps(content))
-    assert part in report_content([tmp_path / "run"])["sentence"]
+    assert part in plain_content([tmp_path / "run"])["sentence"]
 
 
 def test_a_method_with_its_own_inference_is_not_said_to_cost_nothing(compare):
@@ -199,7 +209,7 @@ def test_epochs_that_take_differently_long_are_remarked(compare, seconds, is_tol
 
 def test_an_unknown_time_is_not_remarked_as_short(made, tmp_path):
     made("baseline", seconds=0.0), made("continuous")
-    assert report_content([tmp_path / "run"])["remarks"] == []
+    assert plain_content([tmp_path / "run"])["remarks"] == []
 
 
 def test_seeds_without_a_baseline_are_remarked(compare):
@@ -217,5 +227,5 @@ def test_the_search_for_t_is_said_not_to_be_counted(compare):
 
 def test_what_was_left_out_is_remarked(made, tmp_path):
     made("baseline"), made("continuous"), made("staged", is_done=False)
-    (remark,) = report_content([tmp_path / "run"])["remarks"]
+    (remark,) = plain_content([tmp_path / "run"])["remarks"]
     assert remark.endswith("staged is not finished, so it is left out.")

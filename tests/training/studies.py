@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from coarse2fine import Config, Hierarchy, Result, RunResult, fit
-from coarse2fine.data import Batches, Data, Source, Split, Transform, sample, seed_of
+from coarse2fine._util.seeds import seed_of
+from coarse2fine.checkpoints import load_tensors
+from coarse2fine.data import Batches, Data, Source, Split, Transform, sample
 from coarse2fine.methods import find_method
-from coarse2fine.training.checkpoint import load_tensors
-from coarse2fine.training.fit import launch
 from coarse2fine.training.job import Job
+from coarse2fine.training.processes import launch
 from coarse2fine.training.progress import Watcher
+from coarse2fine.training.trainer import Trainer
 
 NAMES = ("cat", "dog", "fox", "car", "bus", "van")
 TIMINGS = ("seconds", "images_per_second")
@@ -160,13 +162,20 @@ def train(
     needed = {name: given[name] for name in find_method(method).needs}
     name = "baseline" if method == "plain" else method
     job = Job(path, name, method, seed, data, config, model, **needed)
-    return job.train(launch(config), watcher or Watcher(), checkpoint_seconds)
+    return Trainer(launch(config), job, watcher, checkpoint_seconds).train()
 
 
 def fresh(outputs: int = 6, *, stage: int = 0, seed: int = 0, make: Any = Net) -> Any:
-    """A model as the loop begins with it."""
-    torch.manual_seed(seed_of(seed, stage))
-    return make(outputs)
+    """A model as the loop begins with it; one with fewer outputs has the same encoder."""
+    torch.manual_seed(seed_of("weights", seed))
+    whole = make(6)
+    if stage == 0 and outputs == 6:
+        return whole
+    torch.manual_seed(seed_of("head", seed, stage))
+    model = make(outputs)
+    if hasattr(model, "encoder"):
+        model.encoder.load_state_dict(whole.encoder.state_dict())
+    return model
 
 
 def by_hand(
@@ -188,7 +197,7 @@ def by_hand(
     best: tuple[float, int, dict[str, Tensor]] = (-1.0, 0, {})
     for epoch in range(epochs):
         begin(epoch)
-        torch.manual_seed(seed_of(seed, stage, epoch, 0))
+        torch.manual_seed(seed_of("layers", seed, stage, epoch, 0))
         model.train()
         for batch in Batches(data.train, Transform(), batch_size).shuffled((seed, stage, epoch)):
             optimiser.zero_grad()

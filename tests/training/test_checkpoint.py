@@ -7,11 +7,11 @@ import torch
 from studies import same_tensors
 
 from coarse2fine import RunError
-from coarse2fine.training import checkpoint as module
-from coarse2fine.training.checkpoint import (
+from coarse2fine.checkpoints import load_tensors
+from coarse2fine.runs import checkpoint as module
+from coarse2fine.runs.checkpoint import (
     Checkpoint,
     load_checkpoint,
-    load_tensors,
     remove_checkpoints,
     save_checkpoint,
     save_tensors,

@@ -9,7 +9,7 @@ from torch import nn
 from coarse2fine import level_accuracies
 from coarse2fine.data import Batches, Split, Transform
 from coarse2fine.training.evaluation import evaluate, sample_losses
-from coarse2fine.training.fit import launch
+from coarse2fine.training.processes import launch
 
 
 class Given(nn.Module):

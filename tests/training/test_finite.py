@@ -16,10 +16,10 @@ from studies import (
 )
 from torch import nn
 
-from coarse2fine._finite import all_finite, complaint, diagnosis, non_finite_weights
 from coarse2fine.data import Source, Split, sample
 from coarse2fine.methods import METHODS
 from coarse2fine.methods.plain import Plain
+from coarse2fine.training.finite import all_finite, complaint, diagnosis, non_finite_weights
 from coarse2fine.training.progress import Watcher
 
 GOOD = r"What was saved before is still good\.$"

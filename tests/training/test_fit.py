@@ -25,7 +25,7 @@ from coarse2fine import (
     RunError,
     RunResult,
 )
-from coarse2fine.training.run import locked
+from coarse2fine.runs.writer import locked
 
 DISTANCES = np.abs(np.subtract.outer([0, 1, 5, 6, 20, 21], [0, 1, 5, 6, 20, 21])).astype(float)
 
@@ -50,9 +50,11 @@ def test_baseline_and_methods_are_trained_and_compared(tmp_path):
         (method, seed) for seed in (0, 3) for method in result.methods
     ]
     assert names(tmp_path / "out") == ["config.json", "result.json", "seed-0", "seed-3"]
-    assert names(tmp_path / "out" / "seed-3") == ["baseline", "continuous", "staged"]
+    runs = ["baseline", "baseline-10", "continuous", "staged"]  # staged took 10 epochs
+    assert names(tmp_path / "out" / "seed-3") == runs
     for run in result.runs:
-        assert RunResult.load(result.path / f"seed-{run.seed}" / run.method) == run
+        folder = "baseline-10" if run.method == "baseline" else run.method
+        assert RunResult.load(result.path / f"seed-{run.seed}" / folder) == run
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
     assert stored["summary"]["staged"]["gain"]["mean"] == pytest.approx(
         np.mean(result.gains("staged"))
@@ -65,7 +67,7 @@ def test_methods_see_the_samples_of_the_baseline_and_take_as_many_epochs(tmp_pat
     result = compare(tmp_path, methods=("continuous", "staged"), stage_epochs=2)
     stored = [json.loads((run.path / "config.json").read_text()) for run in result.runs]
     assert len({content["data"]["fingerprint"] for content in stored}) == 1
-    assert [run.epochs for run in result.runs] == [5, 5, 7]
+    assert [run.epochs for run in result.runs] == [7, 5, 7]
     assert stored[0]["data"]["samples"] == [160, 40, 60]
 
 

@@ -18,12 +18,12 @@ from studies import (
 )
 
 from coarse2fine import RunError, RunResult
+from coarse2fine.checkpoints import load_tensors
 from coarse2fine.methods import METHODS
 from coarse2fine.methods.base import Plan
 from coarse2fine.methods.nbdt import NBDT
 from coarse2fine.methods.plain import Plain
-from coarse2fine.training.checkpoint import load_tensors
-from coarse2fine.training.config import without_say
+from coarse2fine.runs.config import irrelevant_settings
 from coarse2fine.training.progress import Watcher
 
 
@@ -34,7 +34,7 @@ class Noting(Watcher):
         self.begun = []
 
     def begin(self, path, method, seed, epochs):  # noqa: ARG002
-        self.begun.append(method)
+        self.begun.append(method if method != "baseline" else path.name)
 
 
 # ---------------------------------------------------------------------- what methods need
@@ -211,6 +211,6 @@ def test_a_half_trained_baseline_is_gone_on_with(tmp_path):
 
 
 def test_a_method_depends_on_what_makes_its_hierarchy():
-    assert {"metric", "curriculum_epochs", "method_settings"} <= set(without_say("plain"))
+    assert {"metric", "curriculum_epochs", "method_settings"} <= set(irrelevant_settings("plain"))
     for method in METHODS:
-        assert set(without_say(method)) == {"methods", "baseline"}
+        assert set(irrelevant_settings(method)) == {"methods", "baseline"}

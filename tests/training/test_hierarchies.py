@@ -1,4 +1,4 @@
-"""Hierarchies from whatever file or run holds one, or what one is made from."""
+"""Hierarchies from whatever a user has: one, what it is made from, a file or a run."""
 
 import json
 
@@ -7,9 +7,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from studies import NAMES, hierarchy, train
+from torch import nn
 
 from coarse2fine import Hierarchy, RunError, class_distances
-from coarse2fine.training.hierarchies import read_hierarchy
+from coarse2fine.runs.hierarchies import read_hierarchy
 
 DISTANCES = [[0, 1, 5, 6], [1, 0, 7, 8], [5, 7, 0, 2], [6, 8, 2, 0]]
 ANIMALS = ("cat", "dog", "car", "van")
@@ -19,6 +20,39 @@ TAXONOMY = {"animal": ["cat", "dog"], "vehicle": ["van", "car"]}
 @pytest.fixture
 def vectors(rng):
     return rng.standard_normal((12, 5)).astype(np.float32)
+
+
+def test_a_hierarchy_is_itself_whatever_else_is_said():
+    assert read_hierarchy(hierarchy(), metric="random", class_names=["x"]) == hierarchy()
+
+
+def test_a_trained_model_gives_its_final_layer(vectors):
+    model = nn.Sequential(nn.Linear(3, 5), nn.Linear(5, 12))
+    model[1].weight.data = torch.from_numpy(vectors)
+    assert read_hierarchy(model) == Hierarchy.from_embeddings(vectors)
+    assert read_hierarchy(model, head="0", linkage="average") == Hierarchy.from_classifier(
+        model, head="0", linkage="average"
+    )
+
+
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+def test_a_square_matrix_in_memory_is_of_distances(kind):
+    expected = Hierarchy.from_distances(DISTANCES, linkage="average", class_names=ANIMALS)
+    assert read_hierarchy(kind(DISTANCES), linkage="average", class_names=ANIMALS) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        (3, "int"),
+        ([[0, 0, 1]], r"list of the shape \(1, 3\)"),
+        ([[0, 1], [2]], "list"),
+        (np.zeros(4), r"ndarray of the shape \(4,\)"),
+    ],
+)
+def test_what_no_hierarchy_is_read_from_is_named(given, got):
+    with pytest.raises(TypeError, match=rf"must be a Hierarchy, .* file or run .* Got {got}\."):
+        read_hierarchy(given)
 
 
 def test_a_saved_hierarchy_keeps_its_own_names(tmp_path):
@@ -108,6 +142,12 @@ def test_a_run_gives_the_hierarchy_it_was_trained_with(tmp_path):
     assert read_hierarchy(tmp_path / "run") == hierarchy()
 
 
+def test_a_folder_that_is_no_run_is_not_taken_for_one(tmp_path):
+    hierarchy().save(tmp_path / "hierarchy.json")
+    with pytest.raises(RunError, match="it is not a run"):
+        read_hierarchy(tmp_path)
+
+
 def test_a_run_without_a_hierarchy_gives_that_of_its_model(tmp_path):
     run = train(tmp_path / "run")
     model = run.model()
@@ -117,6 +157,9 @@ def test_a_run_without_a_hierarchy_gives_that_of_its_model(tmp_path):
         run.predictions("val"), "confusion", num_classes=6, class_names=NAMES
     )
     assert read_hierarchy(run.path, metric="confusion") == confused
+    given = np.subtract.outer(np.arange(6), np.arange(6)) ** 2
+    expected = Hierarchy.from_distances(given, class_names=NAMES)
+    assert read_hierarchy(run.path, metric=given) == expected
 
 
 def test_confusion_needs_validation_samples(tmp_path):

@@ -22,8 +22,8 @@ from studies import (
 from torch import nn
 
 from coarse2fine import RunError
-from coarse2fine.data import seed_of
-from coarse2fine.training.checkpoint import load_checkpoint, save_checkpoint
+from coarse2fine._util.seeds import seed_of
+from coarse2fine.runs.checkpoint import load_checkpoint, save_checkpoint
 from coarse2fine.training.progress import Watcher
 
 
@@ -149,7 +149,7 @@ def test_models_with_unusual_weights_resume(make, optimiser, tmp_path):
 
 def test_frozen_weights_stay_as_they_were(tmp_path):
     found = weights(train(tmp_path, model=frozen))
-    torch.manual_seed(seed_of(0, 0))
+    torch.manual_seed(seed_of("weights", 0))
     begin = Net(6).state_dict()
     assert torch.equal(found["encoder.0.weight"], begin["encoder.0.weight"])
     assert not torch.equal(found["head.weight"], begin["head.weight"])

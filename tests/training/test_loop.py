@@ -22,7 +22,7 @@ from torch import nn
 from coarse2fine import Hierarchy, coarse_cross_entropy
 from coarse2fine.data import Batches, Transform, sample
 from coarse2fine.methods.base import Stage
-from coarse2fine.training.loop import Progress
+from coarse2fine.training.state import Progress
 
 OPTIMISERS = {
     "sgd": lambda p: torch.optim.SGD(p, 0.02, momentum=0.9, weight_decay=0.01),

@@ -26,10 +26,10 @@ from studies import (
 from torch import nn
 
 from coarse2fine import coarse_cross_entropy
+from coarse2fine.checkpoints import load_tensors
 from coarse2fine.data import Batches, Transform, sample
 from coarse2fine.methods import METHODS
 from coarse2fine.methods.plain import Plain
-from coarse2fine.training.checkpoint import load_tensors
 from coarse2fine.training.transforms import transform_for
 
 

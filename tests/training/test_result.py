@@ -5,13 +5,13 @@ import math
 from pathlib import Path
 
 import pytest
-import torch
 from studies import hierarchy, outcome, train
 
 from coarse2fine import Result, RunError, RunResult, level_accuracies
-from coarse2fine.training import loop
+from coarse2fine.runs.result import aligned
+from coarse2fine.runs.statistics import mean_and_error
 from coarse2fine.training.evaluation import Scores
-from coarse2fine.training.result import aligned, mean_and_error
+from coarse2fine.training.trainer import Trainer
 
 
 def run(method, seed, accuracy, **changes):
@@ -72,10 +72,11 @@ def test_without_a_baseline_there_is_no_gain():
     assert alone.gains("staged") == []
     assert alone.to_dict()["summary"]["staged"]["gain"] is None
     assert str(alone).splitlines() == [
-        "seed         staged",
-        "   0          30.00",
-        "   1          50.00",
-        "mean  40.00 ± 10.00",
+        "  seed         staged",
+        "     0          30.00",
+        "     1          50.00",
+        "  mean  40.00 ± 10.00",
+        "epochs              9",
     ]
 
 
@@ -83,11 +84,12 @@ def test_the_table_shows_each_seed_the_mean_and_the_error_of_the_gains():
     # gains 4, 10, 1: mean 5, deviation √21, error √7; accuracies 34, 30, 41: mean 35, error √31/√3
     assert str(COMPARISON) == "\n".join(
         [
-            "seed      baseline    continuous  gain of continuous",
-            "   0         30.00         34.00               +4.00",
-            "   1         20.00         30.00              +10.00",
-            "   2         40.00         41.00               +1.00",
-            "mean  30.00 ± 5.77  35.00 ± 3.21        +5.00 ± 2.65",
+            "  seed      baseline    continuous  gain of continuous",
+            "     0         30.00         34.00               +4.00",
+            "     1         20.00         30.00              +10.00",
+            "     2         40.00         41.00               +1.00",
+            "  mean  30.00 ± 5.77  35.00 ± 3.21        +5.00 ± 2.65",
+            "epochs             9             9",
         ]
     )
 
@@ -95,8 +97,9 @@ def test_the_table_shows_each_seed_the_mean_and_the_error_of_the_gains():
 def test_losses_have_their_sign_and_one_seed_no_error():
     shown = str(result(run("baseline", 7, 0.3), run("staged", 7, 0.25)))
     assert shown.splitlines()[1:] == [
-        "   7     30.00   25.00           -5.00",
-        "mean     30.00   25.00           -5.00",
+        "     7     30.00   25.00           -5.00",
+        "  mean     30.00   25.00           -5.00",
+        "epochs         9       9",
     ]
 
 
@@ -214,9 +217,9 @@ def test_a_best_epoch_in_the_last_tenth_has_not_levelled_off(
 
     def scores(*_):
         accuracy = next(accuracies) / 100
-        return Scores(1.0, accuracy, accuracy, torch.zeros(0))
+        return Scores(1.0, accuracy, accuracy, {})
 
-    monkeypatch.setattr(loop, "evaluate", scores)
+    monkeypatch.setattr(Trainer, "_scores", scores)
     found = train(tmp_path, epochs=20, patience=patience)
     assert (found.best_epoch, found.levelled_off) == (best, levelled_off)
 

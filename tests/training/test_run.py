@@ -11,9 +11,10 @@ from studies import Interrupting, InterruptionError, metrics, settings, table_so
 
 from coarse2fine import Hierarchy, RunError
 from coarse2fine.data import sample
-from coarse2fine.training import run as module
-from coarse2fine.training.checkpoint import Checkpoint
-from coarse2fine.training.run import Run, check_same, locked, provenance, read_lines, write_json
+from coarse2fine.runs import writer as module
+from coarse2fine.runs.checkpoint import Checkpoint
+from coarse2fine.runs.directory import read_lines
+from coarse2fine.runs.writer import RunWriter, check_same, locked, provenance, write_json
 
 TENSORS = {"model": {"w": torch.ones(2)}}
 
@@ -27,14 +28,14 @@ def names(path):
 
 def test_each_epoch_is_a_line_and_is_told(tmp_path):
     told = []
-    run = Run(tmp_path / "run", watch=told.append)
+    run = RunWriter(tmp_path / "run", watch=told.append)
     for epoch in (1, 2):
         run.log({"epoch": epoch, "accuracy": None})
     assert run.metrics() == told == [{"epoch": 1, "accuracy": None}, {"epoch": 2, "accuracy": None}]
 
 
 def test_on_resuming_metrics_are_cut_back_to_the_checkpoint(tmp_path):
-    run = Run(tmp_path)
+    run = RunWriter(tmp_path)
     assert run.resume() is None
     for epoch in (1, 2, 3):
         run.log({"epoch": epoch})
@@ -42,16 +43,16 @@ def test_on_resuming_metrics_are_cut_back_to_the_checkpoint(tmp_path):
             run.save(Checkpoint(epoch, {}, TENSORS))
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 4, "lo')
-    again = Run(tmp_path)
+    again = RunWriter(tmp_path)
     assert again.metrics() == [{"epoch": 1}, {"epoch": 2}, {"epoch": 3}]
     assert again.resume().number == 2
     assert (tmp_path / "metrics.jsonl").read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
 
 
 def test_without_a_checkpoint_metrics_begin_anew(tmp_path):
-    Run(tmp_path).log({"epoch": 1})
-    assert Run(tmp_path).resume() is None
-    assert Run(tmp_path).metrics() == []
+    RunWriter(tmp_path).log({"epoch": 1})
+    assert RunWriter(tmp_path).resume() is None
+    assert RunWriter(tmp_path).metrics() == []
 
 
 @pytest.mark.parametrize(
@@ -68,14 +69,14 @@ def test_a_half_written_last_line_is_left_out(content, lines, tmp_path):
 
 
 def test_a_checkpoint_is_due_by_the_clock_and_at_the_end_of_a_stage(tmp_path):
-    assert not Run(tmp_path, checkpoint_seconds=1000.0).wants_checkpoint(is_last=False)
-    assert Run(tmp_path, checkpoint_seconds=1000.0).wants_checkpoint(is_last=True)
-    assert Run(tmp_path, checkpoint_seconds=0.0).wants_checkpoint(is_last=False)
+    assert not RunWriter(tmp_path, checkpoint_seconds=1000.0).wants_checkpoint(is_last=False)
+    assert RunWriter(tmp_path, checkpoint_seconds=1000.0).wants_checkpoint(is_last=True)
+    assert RunWriter(tmp_path, checkpoint_seconds=0.0).wants_checkpoint(is_last=False)
 
 
 def test_only_the_writer_writes(tmp_path):
     told = []
-    run = Run(tmp_path / "run", is_writer=False, watch=told.append)
+    run = RunWriter(tmp_path / "run", is_writer=False, watch=told.append)
     run.log({"epoch": 1})
     run.save(Checkpoint(1, {}, TENSORS))
     run.begin({"config": {}, "data": {}})
@@ -125,7 +126,8 @@ def test_every_epoch_has_all_its_metrics(tmp_path):
 
 def test_a_method_without_state_leaves_none(tmp_path):
     train(tmp_path)
-    assert names(tmp_path / "checkpoint") == ["model.safetensors"]
+    # The last checkpoint stays, as a baseline may have to go on.
+    assert names(tmp_path / "checkpoint") == ["000004", "model.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_the_result_comes_last_and_a_run_without_it_is_taken_up(broken, tmp_path
     with pytest.raises(InterruptionError):
         train(tmp_path / "run", "dp-l")
     monkeypatch.undo()
-    assert not Run(tmp_path / "run").is_done
+    assert not RunWriter(tmp_path / "run").is_done
     again = train(tmp_path / "run", "dp-l", watcher=Interrupting(1))  # no epoch is trained again
     assert (again.accuracy, again.best_epoch) == (whole.accuracy, whole.best_epoch)
 
@@ -251,7 +253,7 @@ def test_provenance_is_settings_versions_and_command(monkeypatch):
 HOLDER = """
 import sys
 from pathlib import Path
-from coarse2fine.training.run import locked
+from coarse2fine.runs.writer import locked
 with locked(Path(sys.argv[1])):
     print("locked", flush=True)
     sys.stdin.read()

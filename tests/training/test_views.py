@@ -9,8 +9,9 @@ import torch
 from studies import NAMES, compare, hierarchy, metrics
 
 from coarse2fine import Result, RunResult, confusion_matrix, level_accuracies
-from coarse2fine.training.checkpoint import save_tensors
-from coarse2fine.training.views import confusions, count_confusions, learning_curve
+from coarse2fine.figures.counts import confusions, count_confusions
+from coarse2fine.figures.curves import learning_curve
+from coarse2fine.runs.checkpoint import save_tensors
 
 TARGETS = [0, 0, 1, 2, 3, 3, 4, 5]
 PLAIN = [[0, 1, 1, 2, 4, 4, 4, 5], [0, 0, 2, 2, 3, 5, 4, 0]]

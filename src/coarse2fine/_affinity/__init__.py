@@ -1,5 +1,6 @@
-"""The parts of affinity clustering.
+"""Affinity clustering, round by round.
 
-rounds: what every round does; matrix: on a matrix of distances; tiles: similarities a tile
-at a time; vectors: on embeddings, by tiles first and on a matrix of clusters then.
+rounds: what a round does, however it gets its distances; matrix: rounds on a matrix of
+distances; tiles: similarities of embeddings, one tile of the K×K matrix at a time; vectors:
+rounds on embeddings, first by tiles, then on the matrix of what clusters are left.
 """

@@ -1,4 +1,4 @@
-"""What every round of affinity clustering does, however the distances are come by."""
+"""What every round of affinity clustering does, however it gets its distances."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, IntArray
+from .._util.arrays import Array, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_array
@@ -33,68 +33,87 @@ def merge(
 ) -> tuple[Array, IntArray]:
     """Join each cluster with its partner.
 
-    In the first round, where all would become one, the most expensive edge is given up:
-    the root would be all there is.
+    If the first round would join all classes, its most expensive edge is left out.
 
     Args:
         partner: The cluster closest to each cluster.
-        cost: How far that is.
+        cost: How far away it is.
         classes: See `matrix_rounds`.
         first: Whether this is the first round.
 
     Returns:
-        Which of the edges cluster → partner join, each pair counted once, and the merged
+        Which of the edges cluster → partner are used, each pair once, and the merged
         cluster of each cluster, numbered in the order of their first members.
     """
+    # Along a path cluster → partner → its partner → ... costs never rise, so all costs on a
+    # cycle are equal. Where ties are broken consistently (by index, or by a symmetric hash),
+    # the only cycles are pairs that chose each other. Dropping one of their two edges leaves
+    # a forest, rooted at the member of the pair whose edge was dropped.
     own = np.arange(len(partner))
     joined = (partner[partner] != own) | (own < partner)
     parent = np.where(joined, partner, own)
     roots = _roots(parent)
+    # A longer cycle has no root: after any number of steps one is still at some member of it.
     if (parent[roots] != roots).any():
-        joined = _without_circles(partner, cost, joined)
+        joined = _without_cycles(partner, cost, joined)
         roots = _roots(np.where(joined, partner, own))
+    # The root is no level. Without a coarse level before it, there would be no hierarchy at
+    # all; leaving out one edge of the spanning tree gives two clusters. In later rounds the
+    # partition of the round before is the coarsest level, and nothing is lost.
     if first and (roots == roots[0]).all():
         keys = own if classes is None else pair_hash(classes, classes[partner])
         chosen = np.flatnonzero(joined)
         joined[chosen[np.lexsort((keys[chosen], cost[chosen]))[-1]]] = False
         roots = _roots(np.where(joined, partner, own))
-    return joined, number(roots)
+    return joined, number_by_first(roots)
 
 
 def _roots(parent: IntArray) -> IntArray:
-    """Follow the parents to the end, twice as far each time; a root is its own parent."""
+    """Return the root of each item's tree; a root is its own parent.
+
+    Each step doubles the distance looked ahead, so log2 of the longest path is enough, and
+    a long chain of nearest neighbours costs no more than a star.
+    """
     for _ in range(len(parent).bit_length()):
         parent = parent[parent]
     return parent
 
 
-def _without_circles(partner: IntArray, cost: Array, joined: Array) -> Array:
-    """Drop what closes a circle, which rounding can make of costs that are nearly equal."""
+def _without_cycles(partner: IntArray, cost: Array, joined: Array) -> Array:
+    """Drop edges that close a cycle, the most expensive first.
+
+    Cycles come from exact ties between clusters of embeddings, whose order is not symmetric,
+    and from distances whose two directions were rounded differently.
+    """
     from scipy.sparse import coo_array  # slow to import, and seldom needed
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     chosen = np.flatnonzero(joined)
     chosen = chosen[np.argsort(cost[chosen], kind="stable")]
+    # Ranks instead of costs: distinct, positive (scipy takes 0 for "no edge"), and they say
+    # afterwards which edges were kept.
     ranks = np.arange(1, len(chosen) + 1)
-    graph = coo_array((ranks, (chosen, partner[chosen])), shape=(len(partner),) * 2)
+    # scipy's trees take no other integers before 1.17
+    ends = (chosen.astype(np.int32), partner[chosen].astype(np.int32))
+    graph = coo_array((ranks, ends), shape=(len(partner),) * 2)
     kept = np.zeros_like(joined)
     kept[chosen[minimum_spanning_tree(graph).data.astype(np.int64) - 1]] = True
     return kept
 
 
-def number(ids: IntArray) -> IntArray:
-    """Number clusters, given by any ids below the number of items, by their first members."""
-    first = np.empty(len(ids), np.int64)
-    own = np.arange(len(ids))
-    # Written backwards, so that the first member of each cluster stays.
-    first[ids[::-1]] = own[::-1]
-    first = first[ids]
-    return (np.cumsum(first == own) - 1)[first]
+def number_by_first(ids: IntArray) -> IntArray:
+    """Number clusters, given by any ids below the number of items, by their first members.
+
+    Whatever way a partition was found, equal partitions are then equal arrays.
+    """
+    first = first_items(ids)[ids]
+    return (np.cumsum(first == np.arange(len(ids))) - 1)[first]
 
 
 def first_items(labels: IntArray) -> IntArray:
     """Return the first item of each cluster."""
     first = np.empty(labels.max() + 1, np.int64)
+    # Of several writes to one place numpy keeps the last; backwards, that is the first item.
     first[labels[::-1]] = np.arange(len(labels))[::-1]
     return first
 
@@ -105,7 +124,7 @@ def members(labels: IntArray) -> Members:
     return np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes, sizes
 
 
-def shares(merged: IntArray, sizes: IntArray) -> coo_array:
+def averaging_matrix(merged: IntArray, sizes: IntArray) -> coo_array:
     """Return the matrix that averages items of the given sizes over their clusters."""
     from scipy.sparse import coo_array  # slow to import, and seldom needed
 
@@ -114,27 +133,31 @@ def shares(merged: IntArray, sizes: IntArray) -> coo_array:
 
 
 def pair_hash(left: IntArray, right: IntArray) -> Array:
-    """Return a number for each unordered pair of classes, well mixed and never the same twice.
+    """Return a well-mixed number for each unordered pair of classes, different for each pair.
 
-    The finalizer of SplitMix64 (Steele et al., 2014) is a bijection of 64-bit numbers.
+    It breaks ties. By index, all classes of a matrix full of zeros, as confusion matrices
+    often are, would join class 0, and there would be no hierarchy. The order must be strict
+    and the same seen from both ends, or cycles could arise.
     """
     low, high = np.minimum(left, right), np.maximum(left, right)
     mixed = (low.astype(np.uint64) << np.uint64(32)) | high.astype(np.uint64)
+    # The finalizer of SplitMix64 (Steele et al., 2014), a bijection of 64-bit numbers.
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
-def one_round(
+def round_tree(
     partner: IntArray, heights: Array, joined: Array, merged: IntArray, round_: int
 ) -> Tree:
+    """Return the tree of one round alone, from what `merge` found in it."""
     own = np.flatnonzero(joined)
     pairs = np.stack([own, partner[own]], axis=1)
     return Tree(pairs, heights[own], np.full(len(own), round_), [merged])
 
 
-def with_items(tree: Tree, pairs: IntArray, labels: IntArray) -> Tree:
-    """Express a tree over clusters by their items."""
+def over_items(tree: Tree, pairs: IntArray, labels: IntArray) -> Tree:
+    """Return a tree over clusters as one over their items: its edges are now `pairs`."""
     return tree._replace(pairs=pairs, partitions=[part[labels] for part in tree.partitions])
 
 

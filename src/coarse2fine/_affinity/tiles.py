@@ -1,8 +1,8 @@
 """Nearest neighbours and cluster contraction over tiles of a similarity matrix.
 
-A *tile* is the block of inner products of two groups of unit vectors, made by one matrix
-product and gone before the next one, so that the K×K matrix never exists. Everything here
-speaks of similarities: the nearest neighbour has the largest.
+A *tile* is the matrix of inner products of two groups of unit vectors. It is computed by one
+matrix product and overwritten by the next, so that the K×K matrix never exists. Everything
+here is about similarities: the nearest neighbour has the largest.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, IntArray
+from .._util.arrays import Array, IntArray
+from .rounds import members
 
-# A tile of this many rows and columns stays in the level-two cache of a current core.
+# Rows and columns of a tile. Each tile is read again right after the matrix product, so it
+# should still be in a cache (4 MiB in float32): 256 to 1,024 take about the same time, 4,096
+# twice as long. Larger ones mean fewer block maxima to keep. Places within a tile are int16.
 TILE = 1024
-# Columns a query tile has: narrow, since a query needs one cluster's columns only.
+# Columns of a query tile. A query needs the columns of one cluster only; the others are wasted.
 QUERY_TILE = 256
 
 
@@ -35,10 +38,10 @@ class Block(NamedTuple):
 
 
 class Vectors:
-    """Unit vectors, and workspaces for what is made of a few of them at a time.
+    """Unit vectors, and workspaces for a tile and its left factor.
 
-    Workspaces are used again and again: the system calls behind fresh memory would cost a
-    good part of a tile.
+    A result is valid until the next call. Fresh arrays of this size would come from the
+    system each time, and be paged in again for every tile.
     """
 
     def __init__(self, rows: Array) -> None:
@@ -49,7 +52,7 @@ class Vectors:
 
     def take(self, items: IntArray) -> Array:
         """Return the given rows in a workspace."""
-        # "clip" spares numpy a second buffer; the indices are in range.
+        # With out=, numpy's default mode "raise" would buffer the result; all indices are valid.
         return self.rows.take(items, axis=0, out=self._left[: len(items)], mode="clip")
 
     def product(self, left: Array, right: Array) -> Array:
@@ -64,7 +67,7 @@ def lengths(rows: Array) -> Array:
     """Return the Euclidean length of each row."""
     squares = np.einsum("ij,ij->i", rows, rows)
     if not np.finfo(rows.dtype).tiny <= squares.min() <= squares.max() < np.inf:
-        # What the dtype cannot hold as a square it may hold as a length.
+        # A length may be representable in the dtype where its square over- or underflows.
         squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     return np.asarray(np.sqrt(squares), rows.dtype)
 
@@ -78,14 +81,13 @@ def ragged(sizes: IntArray) -> tuple[IntArray, IntArray]:
 
 def cluster_blocks(labels: IntArray) -> list[Block]:
     """Return blocks of whole clusters; `labels` must number the clusters by falling size."""
-    sizes = np.bincount(labels)
-    ends = np.cumsum(sizes)
-    starts = ends - sizes
-    items = np.argsort(labels, kind="stable")
+    items, starts, sizes = members(labels)
+    ends = starts + sizes
     slots = np.arange(len(items)) - starts[labels[items]]
     blocks, cluster = [], 0
     while cluster < len(sizes):
         begin = starts[cluster]
+        # As many clusters as fit in a tile; one that is too large by itself is cut below.
         stop = max(int(np.searchsorted(ends, begin + TILE, side="right")), cluster + 1)
         for left in range(int(begin), int(ends[stop - 1]), TILE):
             part = slice(left, min(left + TILE, int(ends[stop - 1])))
@@ -99,8 +101,11 @@ def cluster_blocks(labels: IntArray) -> list[Block]:
 class Maxima:
     """Each row's largest similarity to the rows of each block, and where it is.
 
-    One pass over the tiles on and above the diagonal fills it: each tile serves its rows
-    and, transposed, its columns.
+    That is K / TILE numbers a row instead of K, computed in one pass over the tiles on and
+    above the diagonal, since each tile serves its rows and, transposed, its columns. It
+    answers the first round exactly, and later rounds with few tiles computed again: as
+    clusters only grow, a maximum stays an upper bound of what is outside of the row's
+    cluster, and is exact as long as the place it was found at is outside.
     """
 
     def __init__(self, vectors: Vectors) -> None:
@@ -115,7 +120,9 @@ class Maxima:
 
     def _fill(self, row: int, column: int) -> None:
         rows, columns = self.blocks[row], self.blocks[column]
-        # On the diagonal the same array twice, of which BLAS makes an exactly symmetric tile.
+        # Both directions of a pair must have the same similarity to the last bit, or rounding
+        # could let cycles arise. Off the diagonal they are one entry. On it, the factors are one
+        # array, for which numpy calls syrk, which computes a half and mirrors it.
         tile = self.vectors.product(self.vectors.rows[rows], self.vectors.rows[columns])
         if row == column:
             np.fill_diagonal(tile, -np.inf)
@@ -129,33 +136,36 @@ class Maxima:
         everyone = np.arange(len(block))
         return block * TILE + self._places[everyone, block], self.values[everyone, block]
 
-    def nearest_outside(self, labels: IntArray, most: float) -> tuple[IntArray, Array] | None:
+    def nearest_outside(self, labels: IntArray, limit: float) -> tuple[IntArray, Array] | None:
         """Return each cluster's closest pair of rows (its own, another's), and how similar.
 
-        A maximum that lies within the row's own cluster says only that nothing else in that
-        block is more similar. Such a one is made anew where it could hide the cluster's
-        best; None is returned where these are more than `most`.
+        Maxima at a row of the same cluster are computed again, without that cluster, where
+        they could hide the cluster's best. Returns None if there are more than `limit`.
         """
+        # int32 for places and labels, as these arrays have an entry for each row and block.
         partner = np.arange(len(self.blocks), dtype=np.int32) * TILE + self._places
         inside = labels.astype(np.int32)[partner] == labels[:, None]
         known = np.where(inside, -np.inf, self.values).max(axis=1)
         best = np.full(labels.max() + 1, -np.inf, known.dtype)
         np.maximum.at(best, labels, known)
+        # Below what the cluster has already, an upper bound need not be looked into. "Equal"
+        # is looked into as well, so that ties are always decided among all candidates.
         hidden = inside & (self.values >= best[labels, None])
-        if hidden.sum() > most:
+        if hidden.sum() > limit:
             return None
         self._renew(labels, hidden)
         outside = np.where(inside & ~hidden, -np.inf, self.values)
         block = outside.argmax(axis=1)
         everyone = np.arange(len(block))
         similar = outside[everyone, block]
+        # The first row of each cluster once rows are sorted by cluster and falling similarity.
         order = np.lexsort((-similar, labels))
         winner = order[np.searchsorted(labels[order], np.arange(len(best)))]
         found = block[winner] * TILE + self._places[winner, block[winner]]
         return np.stack([winner, found], axis=1), similar[winner]
 
     def _renew(self, labels: IntArray, hidden: Array) -> None:
-        """Make maxima over what is outside of the row's own cluster."""
+        """Compute maxima again, over what is outside of the row's own cluster."""
         for block, columns in enumerate(self.blocks):
             rows = np.flatnonzero(hidden[:, block])
             for start in range(0, len(rows), TILE):
@@ -168,18 +178,21 @@ class Maxima:
 def contract(vectors: Vectors, blocks: list[Block], combine: np.ufunc) -> Array:
     """Return the cluster-to-cluster matrix; `combine` is np.maximum for single linkage.
 
-    The diagonal holds -inf.
+    The diagonal holds -inf. Takes one pass over all tiles, as `Maxima` does, but leaves the
+    distances of all pairs of clusters.
     """
     count = blocks[-1].clusters.stop
     worst = -np.inf if combine is np.maximum else np.inf
     matrix = np.full((count, count), worst, vectors.rows.dtype)
+    # All rows in the order of the blocks, copied once: a block's rows are then a slice, where
+    # they would else be gathered for each of its tiles.
     ordered = vectors.rows.take(np.concatenate([block.items for block in blocks]), axis=0)
     parts = np.split(ordered, np.cumsum([len(block.items) for block in blocks])[:-1])
     for index, (rows, left) in enumerate(zip(blocks, parts, strict=True)):
         for columns, right in zip(blocks[index:], parts[index:], strict=True):
             tile = _fold(vectors.product(left, right), rows.counts, combine)
             tile = _fold(tile.T, columns.counts, combine).T
-            # A cluster cut over several blocks meets the same entry more than once.
+            # A cluster cut into several blocks contributes to the same entry several times.
             entry = matrix[rows.clusters, columns.clusters]
             combine(entry, tile, out=entry)
             if rows.clusters != columns.clusters:
@@ -194,23 +207,25 @@ def closest_members(vectors: Vectors, labels: IntArray, clusters: IntArray) -> I
     Args:
         vectors: The members.
         labels: The cluster of each member.
-        clusters: Pairs of clusters, an (n, 2) array.
+        clusters: Pairs of clusters that are the edges of a tree, an (n, 2) array.
     """
-    sizes = np.bincount(labels)
-    members = np.argsort(labels, kind="stable")
-    starts = np.cumsum(sizes) - sizes
+    items, starts, sizes = members(labels)
     swap = sizes[clusters[:, 0]] > sizes[clusters[:, 1]]
     small, large = np.where(swap, clusters[:, ::-1].T, clusters.T)
-    # Each member of the smaller cluster asks for its nearest in the larger one.
+    # Each member of the smaller cluster asks for its nearest in the larger one. In a rooted
+    # tree each edge belongs to one child, and its smaller end is at most as large as that
+    # child; so there are at most K queries, however many edges meet at one cluster.
     pair, slot = ragged(sizes[small])
-    asking = members[starts[small][pair] + slot]
+    asking = items[starts[small][pair] + slot]
+    # By the cluster that is asked, as the columns are too: those in a tile's columns are then
+    # a slice of the queries.
     order = np.argsort(large[pair], kind="stable")
     pair, asking, wanted = pair[order], asking[order], large[pair][order]
 
     partner = np.zeros(len(pair), np.int64)
     best = np.full(len(pair), -np.inf, vectors.rows.dtype)
-    for begin in range(0, len(members), QUERY_TILE):
-        columns = members[begin : begin + QUERY_TILE]
+    for begin in range(0, len(items), QUERY_TILE):
+        columns = items[begin : begin + QUERY_TILE]
         bounds = labels[columns[0]], labels[columns[-1]] + 1
         first, last = np.searchsorted(wanted, bounds)
         right = vectors.rows.take(columns, axis=0)
@@ -222,6 +237,7 @@ def closest_members(vectors: Vectors, labels: IntArray, clusters: IntArray) -> I
             better = values > best[rows]
             best[rows][better] = values[better]
             partner[rows][better] = columns[found[better]]
+    # The best query of each pair; of equals the one with the lowest indices.
     by_pair = np.lexsort((partner, asking, -best, pair))
     winner = by_pair[np.searchsorted(pair[by_pair], np.arange(len(clusters)))]
     found_pairs = np.stack([asking[winner], partner[winner]], axis=1)
@@ -229,9 +245,12 @@ def closest_members(vectors: Vectors, labels: IntArray, clusters: IntArray) -> I
 
 
 def _fold(tile: Array, counts: IntArray, combine: np.ufunc) -> Array:
-    """Combine the rows of each cluster, in place; the rows are ordered by slot."""
+    """Combine the rows of each cluster, in place; the rows are ordered by slot.
+
+    Slot after slot, the rows to combine are two slices, so that nothing is gathered.
+    """
     clusters = counts[0]
-    if clusters == 1:
+    if clusters == 1:  # up to TILE slots of one row each, for which a loop would be slow
         return np.asarray(combine.reduce(tile, axis=0, keepdims=True))
     top, start = tile[:clusters], clusters
     for count in counts[1:]:
@@ -249,10 +268,11 @@ def _row_maxima(tile: Array) -> tuple[Array, IntArray]:
 def _column_maxima(tile: Array) -> tuple[Array, IntArray]:
     """Return each column's maximum and the first row that has it.
 
-    Twice over the tile, yet faster than argmax(axis=0), which walks it against the grain.
+    Two passes along the rows, yet ten times as fast as argmax(axis=0), which goes column by
+    column through memory that lies row by row.
     """
     values = tile.max(axis=0)
     rows, columns = np.divmod(np.flatnonzero(tile == values), len(values))
     first = np.empty(len(values), np.int64)
-    first[columns[::-1]] = rows[::-1]
+    first[columns[::-1]] = rows[::-1]  # backwards, so that the first remains
     return values, first

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arrays import Array, IntArray
+from .._util.arrays import Array, IntArray
 from . import tiles
 from .matrix import cluster_matrix, matrix_rounds
 from .rounds import (
     Tree,
+    averaging_matrix,
     first_items,
     merge,
-    number,
-    one_round,
-    shares,
+    number_by_first,
+    over_items,
+    round_tree,
     stack,
     to_distances,
-    with_items,
 )
 
-# How much memory the matrix of cluster-to-cluster distances may take, in bytes.
+# How much memory the matrix of cluster-to-cluster distances may take with single linkage.
 MATRIX_BYTES = 128 * 2**20
-# Every so many-th row is a landmark; comparing all with these is a sixteenth of a pass.
+# Every 32nd row is a landmark. Comparing all rows with these takes K²/32 products, a sixteenth
+# of a pass over the tiles, which takes K²/2.
 LANDMARK_STEP = 32
-# The part of a pass over all tiles up to which a round by maxima is cheaper than contraction.
+# Up to this part of a pass, a round by maxima is preferred to contraction, which takes one.
 PASS_SHARE = 0.25
 
 
@@ -32,16 +33,18 @@ def cluster_tiles(rows: Array, linkage: str) -> Tree:
     order = _coherent_order(rows)
     rows[:] = rows[order]
     tree = _cluster_ordered(tiles.Vectors(rows), linkage)
-    tree = with_items(tree, order[tree.pairs], np.argsort(order))
-    return tree._replace(partitions=[number(part) for part in tree.partitions])
+    # Back to the given order; clusters are numbered by their first members in that one.
+    tree = over_items(tree, order[tree.pairs], np.argsort(order))
+    return tree._replace(partitions=[number_by_first(part) for part in tree.partitions])
 
 
 def _coherent_order(rows: Array) -> IntArray:
     """Return an order of unit vectors that puts similar ones near each other.
 
     Each goes to the most similar of some landmarks, which are clustered among themselves.
-    The result of clustering does not depend on it, but most of what a row is similar to
-    then lies in few blocks, which saves work after the first round.
+    Except for ties, the result of clustering does not depend on the order. But what a row is
+    similar to, its own cluster above all, then lies in few blocks. So few block maxima are
+    hidden by the row's own cluster, and later rounds compute few of them again.
     """
     landmarks = rows[:: min(LANDMARK_STEP, len(rows) // 2)]
     nearest = [
@@ -49,6 +52,8 @@ def _coherent_order(rows: Array) -> IntArray:
         for at in range(0, len(rows), tiles.TILE)
     ]
     tree = cluster_matrix(to_distances(landmarks @ landmarks.T), "single", hashed=False)
+    # lexsort takes the last key, the coarsest partition, first: clusters stay together at
+    # every level.
     place = np.empty(len(landmarks), np.int64)
     place[np.lexsort(tree.partitions)] = np.arange(len(landmarks))
     return np.argsort(place[np.concatenate(nearest)], kind="stable")
@@ -59,11 +64,16 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
     maxima = tiles.Maxima(vectors)
     partner, best = maxima.nearest()
     joined, labels = merge(partner, -best, None, first=True)
-    tree = one_round(partner, to_distances(best), joined, labels, 0)
+    tree = round_tree(partner, to_distances(best), joined, labels, 0)
+    # Maxima say which rows are closest, which is single linkage; the farthest rows, which
+    # complete linkage asks for, are in no maximum. So that one contracts after the first round.
     while linkage == "single":
+        # To compute one maximum again takes a row of TILE products; a pass has K²/2. If the
+        # matrix of clusters does not fit, maxima are the way, however many it takes: rounds
+        # halve the number of clusters until it does.
         fits = (labels.max() + 1) ** 2 * vectors.rows.itemsize <= MATRIX_BYTES
-        most = PASS_SHARE * len(labels) ** 2 / 2 / tiles.TILE if fits else np.inf
-        found = maxima.nearest_outside(labels, most)
+        limit = PASS_SHARE * len(labels) ** 2 / 2 / tiles.TILE if fits else np.inf
+        found = maxima.nearest_outside(labels, limit)
         if found is None:
             break
         pairs, best = found
@@ -73,7 +83,7 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
         tree = stack(tree, Tree(*edges, np.full(joined.sum(), len(tree.partitions)), [labels]))
         if merged.max() == 0:
             return tree
-    del maxima
+    del maxima  # before the matrix is allocated
     labels = _by_falling_size(labels)
     combine = np.maximum if linkage == "single" else np.minimum
     matrix = to_distances(tiles.contract(vectors, tiles.cluster_blocks(labels), combine))
@@ -82,13 +92,15 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
         pairs = tiles.closest_members(vectors, labels, later.pairs)
     else:
         pairs = first_items(labels)[later.pairs]
-    return stack(tree, with_items(later, pairs, labels))
+    return stack(tree, over_items(later, pairs, labels))
 
 
 def cluster_means(rows: Array) -> Tree:
     """Cluster unit vectors by average linkage.
 
-    The mean cosine of two clusters is the inner product of their means.
+    The mean cosine of two clusters is the inner product of their means. So the means are all
+    that a round needs, and each round has at most half as many of them: together, the passes
+    over the tiles cost at most a third more than the first.
     """
     means = rows
     sizes = np.ones(len(rows), np.int64)
@@ -97,9 +109,9 @@ def cluster_means(rows: Array) -> Tree:
     while len(means) > 1:
         partner, best = tiles.Maxima(tiles.Vectors(means)).nearest()
         joined, merged = merge(partner, -best, None, first=not trees)
-        tree = one_round(partner, to_distances(best), joined, merged, len(trees))
-        trees.append(with_items(tree, first_items(labels)[tree.pairs], labels))
-        means = np.asarray(shares(merged, sizes) @ means, rows.dtype)
+        tree = round_tree(partner, to_distances(best), joined, merged, len(trees))
+        trees.append(over_items(tree, first_items(labels)[tree.pairs], labels))
+        means = np.asarray(averaging_matrix(merged, sizes) @ means, rows.dtype)
         sizes = np.bincount(merged, sizes).astype(np.int64)
         labels = merged[labels]
     return stack(*trees)

@@ -28,8 +28,6 @@ from .process import is_first, is_stdout_broken, say
 
 # What is wrong with what was asked for, rather than with the program.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, MissingExtraError, RunError)
-# Typer does not export it, and where it comes from has changed.
-USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 app = typer.Typer(
@@ -98,7 +96,9 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as stop:
         say(str(stop) or "stopped")
         return 130
-    except (USAGE_ERROR, *EXPECTED) as error:
+    except Exception as error:
+        if not isinstance(error, EXPECTED) and usage_message(error) is None:
+            raise
         if isinstance(error, BrokenPipeError) and is_stdout_broken():
             return 141
         _show_error(error, debug)
@@ -141,12 +141,20 @@ def one_line(error: BaseException) -> str:
         >>> one_line(FileNotFoundError(2, "No such file or directory", "a.csv"))
         'a.csv: No such file or directory'
     """
-    text = str(error)
-    if isinstance(error, USAGE_ERROR):
-        text = error.format_message()  # type: ignore[attr-defined]
-    elif isinstance(error, OSError) and error.filename is not None:
+    text = usage_message(error) or str(error)
+    if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
     return " ".join(text.split()) or type(error).__name__
+
+
+def usage_message(error: BaseException) -> str | None:
+    """Return what is wrong with options or arguments; None for any other error.
+
+    Whose exceptions these are depends on typer's version, and few export the class. All have the
+    method that is documented for what to show.
+    """
+    format_message = getattr(error, "format_message", None)
+    return None if format_message is None else str(format_message())
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

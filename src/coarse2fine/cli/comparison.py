@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .._files import parse_json
-from ..training.config import Config
+from ..runs.config import Config
+from ..runs.directory import comparison_settings, is_begun_comparison
+from ..runs.result import Result
 from ..training.fit import fit
 from ..training.progress import JsonLines, TensorBoard, TerminalProgress, Watcher, Watchers
-from ..training.result import Result
-from ..training.run import CONFIG
 from .process import is_first, say, show
 
 
@@ -34,7 +33,7 @@ class Beginning(Watcher):
         if self.path is not None:
             return
         self.path = next(folder.parent for folder in path.parents if folder.name == f"seed-{seed}")
-        settings = parse_json(self.path / CONFIG)["config"]
+        settings = comparison_settings(self.path)
         if self.as_json:
             show(json.dumps({"event": "config", "path": str(self.path), "config": settings}))
         else:
@@ -80,6 +79,6 @@ def report(result: Result, *, as_json: bool) -> None:
 
 
 def _how_to_go_on(path: Path | None) -> str:
-    if path is None or not (path / CONFIG).is_file():
+    if path is None or not is_begun_comparison(path):
         return "stopped before training began"
     return f"stopped; the same command goes on from the last checkpoint in {path}"

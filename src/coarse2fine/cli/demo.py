@@ -42,12 +42,12 @@ def command(
     smaller images, made on the spot. It takes a few minutes, and ends with the hierarchy, the
     accuracies and gains, and where the run lies.
     """
-    from . import values
+    from ..runs.parsers import seeds as parsed_seeds
     from .comparison import compare, report
     from .process import say, show
 
     say(REDUCED)
-    result = compare(DATA, as_json=as_json, out=out, seeds=values.seeds(seeds), **SETTINGS)
+    result = compare(DATA, as_json=as_json, out=out, seeds=parsed_seeds(seeds), **SETTINGS)
     if not as_json:
         first = next(run for run in result.runs if run.num_clusters)
         show(f"the hierarchy of seed {first.seed}, made from its baseline:\n{first.hierarchy()}\n")

@@ -13,7 +13,7 @@ from .process import show
 
 if TYPE_CHECKING:
     from ..data import Source, Split
-    from ..training.restore import Trained
+    from ..runs.restore import Trained
 
 EXAMPLES = (
     "c2f evaluate runs/intents intents.csv",
@@ -44,7 +44,8 @@ def command(
     test part, all samples are taken. Classes are matched by name.
     """
     from ..data.load import load_data
-    from ..training.restore import find_run, load_trained
+    from ..runs.find import find_run
+    from ..runs.restore import load_trained
 
     if split not in PARTS:
         raise ValueError(f"split must be one of {', '.join(PARTS)}. Got {split!r}.")
@@ -75,7 +76,7 @@ def part_of(source: Source, trained: Trained, split: str) -> Split:
         trained: The model.
         split: One of `PARTS`.
     """
-    from ..training.restore import divided_as_in_training
+    from ..runs.restore import divided_as_in_training
 
     own = divided_as_in_training(source, trained.config, trained.fingerprint)
     whole = source.train if source.test is None else source.test
@@ -116,9 +117,8 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
         samples: Of its classes.
         batch_size: Defaults to None: as in training.
     """
-    from ..hierarchy import Hierarchy
     from ..metrics import level_accuracies, mistake_severity, top_k_accuracy
-    from ..training.run import HIERARCHY
+    from ..runs.directory import Run
 
     logits, targets = trained.logits(samples, batch_size), samples.targets
     predictions = logits.argmax(1)
@@ -128,8 +128,8 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
     }
     if len(trained.class_names) >= 10:
         scores["top_5_accuracy"] = top_k_accuracy(logits, targets, 5)
-    if (trained.path / HIERARCHY).is_file():
-        hierarchy = Hierarchy.load(trained.path / HIERARCHY)
+    if Run(trained.path).has_hierarchy:
+        hierarchy = Run(trained.path).hierarchy()
         levels = level_accuracies(predictions, targets, hierarchy).tolist()
         severity = mistake_severity(predictions, targets, hierarchy)
         scores["levels"] = [

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import __version__
-from .._files import replacing
+from .._util.files import replacing
 from ..errors import RunError, require
 from . import options
 from .process import show
 
 if TYPE_CHECKING:
-    from ..training.restore import Trained
+    from ..runs.restore import Trained
 
 EXAMPLES = (
     "c2f export runs/photos --out photos.safetensors",
@@ -44,7 +44,8 @@ def command(
     It is the plain state dict in safetensors, or ONNX. Class names, input shape, and the mean and
     deviation by which inputs are normalised, pixels from 0 to 1, are in the file's metadata.
     """
-    from ..training.restore import find_run, load_trained
+    from ..runs.find import find_run
+    from ..runs.restore import load_trained
 
     trained = load_trained(find_run(run, method, seed), model)
     path = out or trained.path / ("model.onnx" if onnx else "model.safetensors")

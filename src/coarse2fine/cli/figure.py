@@ -14,6 +14,7 @@ from ..errors import RunError
 from .process import say
 
 if TYPE_CHECKING:
+    from ..figures.panels import Panel
     from ..report.runs import Entry
 
 EXAMPLES = (
@@ -32,7 +33,6 @@ KINDS = {
     "confusion": "a baseline and a method with a hierarchy of the same seed",
     "hierarchy": "a method with a hierarchy",
 }
-Row = dict[str, Any]
 
 
 def command(
@@ -69,8 +69,8 @@ def command(
 
     The same runs give the same file.
     """
-    from ..experiments.figures import find_figure
-    from ..experiments.figures.style import check_format, printed, save
+    from ..figures import find_figure
+    from ..figures.style import check_format, printed, save
 
     if kind not in KINDS:
         raise ValueError(f"a figure is one of {', '.join(KINDS)}. Got {kind!r}.")
@@ -80,24 +80,23 @@ def command(
         raise ValueError(f"there must be 50 to 1200 pixels an inch. Got {dpi}.")
     path = out or Path(f"{kind}.svg")
     check_format(path)
-    rows = list(_rows(kind, runs, method or (), seed))
-    _set_titles(rows, [""] * len(rows) if no_title else title)
+    found = list(_panels(kind, runs, method or (), seed))
+    panels = _titled(found, [""] * len(found) if no_title else title)
     with printed(width):
-        save(find_figure(kind).draw({"settings": rows}, width), path, dpi)
+        save(find_figure(kind).draw(panels, width), path, dpi)
     say(f"saved as {path}")
 
 
-def _rows(
+def _panels(
     kind: str, sources: Sequence[Path], methods: Sequence[str], seed: int | None
-) -> Iterator[Row]:
-    """Return what there is to draw, of each comparison and each file."""
-    from ..experiments.figures import find_figure
-
+) -> Iterator[tuple[Path, Panel[Any]]]:
+    """Yield what there is to draw, of each comparison and each file, and where it is from."""
     for paths in _together(kind, sources):
-        row = _from_file(paths[0]) if paths[0].is_file() else _row(kind, paths, methods, seed)
-        if not find_figure(kind).shows(row):
-            raise RunError(f"{paths[0]}: {kind} needs {KINDS[kind]}.")
-        yield row
+        path = paths[0]
+        panel = _from_file(path) if path.is_file() else _from_runs(kind, paths, methods, seed)
+        if not panel.values:
+            raise RunError(f"{path}: {kind} needs {KINDS[kind]}.")
+        yield path, panel
 
 
 def _together(kind: str, sources: Sequence[Path]) -> list[list[Path]]:
@@ -114,18 +113,22 @@ def _together(kind: str, sources: Sequence[Path]) -> list[list[Path]]:
     return list(groups.values())
 
 
-def _from_file(path: Path) -> Row:
-    from ..training.hierarchies import read_hierarchy
+def _from_file(path: Path) -> Panel[Any]:
+    from ..figures.hierarchy import NamedHierarchy
+    from ..figures.panels import Panel
+    from ..runs.hierarchies import read_hierarchy
 
-    found = read_hierarchy(path).to_dict()
-    return {"label": path.stem, "path": path, "variants": [], "hierarchies": {"": found}}
+    return Panel(path.stem, {}, [NamedHierarchy(read_hierarchy(path))])
 
 
-def _row(kind: str, paths: Sequence[Path], methods: Sequence[str], seed: int | None) -> Row:
-    """Return a setting, as those of an experiment, of the runs in directories."""
-    from ..experiments.figures import find_figure
+def _from_runs(
+    kind: str, paths: Sequence[Path], methods: Sequence[str], seed: int | None
+) -> Panel[Any]:
+    """Return what there is to draw of the runs of one comparison."""
+    from ..figures import find_figure
+    from ..figures.panels import Panel
     from ..report.runs import gather
-    from ..training.result import BASELINE
+    from ..runs.result import BASELINE
 
     found = gather(paths)
     for remark in found.remarks:
@@ -140,23 +143,17 @@ def _row(kind: str, paths: Sequence[Path], methods: Sequence[str], seed: int | N
     if not runs:
         raise RunError(f"{paths[0]} has no finished run of seed {seed}.")
     try:
-        needed = find_figure(kind).needed(runs)
+        values = find_figure(kind).values_of(runs)
     except (LookupError, AttributeError) as error:
         raise RunError(f"{paths[0]} has a damaged run: {error!r}.") from error
     labels = [entry.label for entry in entries if entry.label != BASELINE]
-    return {
-        "label": found.entries[0].runs[0].comparison.name,
-        "path": paths[0],
-        "paper": {},
-        "variants": [{"name": label, "label": label} for label in labels],
-        "runs": [run.to_dict() for run in runs],
-        **needed,
-    }
+    name = found.entries[0].runs[0].comparison.name
+    return Panel(name, {label: label for label in labels}, values)
 
 
 def _chosen(entries: Sequence[Entry], path: Path, methods: Sequence[str]) -> list[Entry]:
     """Return the baseline and the methods that are asked for, or all."""
-    from ..training.result import BASELINE
+    from ..runs.result import BASELINE
 
     labels = [entry.label for entry in entries]
     for name in methods:
@@ -166,12 +163,15 @@ def _chosen(entries: Sequence[Entry], path: Path, methods: Sequence[str]) -> lis
     return [entry for entry in entries if entry.label in wanted]
 
 
-def _set_titles(rows: list[Row], titles: Sequence[str] | None) -> None:
-    """Give the rows titles, or else names that tell them apart."""
-    if titles and len(titles) != len(rows):
-        panels = "is 1 panel" if len(rows) == 1 else f"are {len(rows)} panels"
+def _titled(
+    found: Sequence[tuple[Path, Panel[Any]]], titles: Sequence[str] | None
+) -> list[Panel[Any]]:
+    """Return the panels with the titles that are given, or else names that tell them apart."""
+    if titles and len(titles) != len(found):
+        panels = "is 1 panel" if len(found) == 1 else f"are {len(found)} panels"
         raise ValueError(f"there {panels} to name. Got {len(titles)} titles.")
-    times = Counter(row["label"] for row in rows)
-    own = [str(row["path"]) if times[row["label"]] > 1 else row["label"] for row in rows]
-    for row, text in zip(rows, titles or own, strict=True):
-        row["label"] = text
+    times = Counter(panel.title for _, panel in found)
+    own = [str(path) if times[panel.title] > 1 else panel.title for path, panel in found]
+    return [
+        replace(panel, title=title) for (_, panel), title in zip(found, titles or own, strict=True)
+    ]

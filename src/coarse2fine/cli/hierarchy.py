@@ -67,7 +67,7 @@ def command(
 
     It is that of a run, or read from a file, or made from a checkpoint or matrix.
     """
-    from ..training.hierarchies import read_hierarchy
+    from ..runs.hierarchies import read_hierarchy
 
     names = None if classes is None else _class_names(classes)
     hierarchy = read_hierarchy(
@@ -82,7 +82,7 @@ def command(
         hierarchy.save(save)
         say(f"saved as {save}")
     if as_csv is not None:
-        from .._files import write_atomically
+        from .._util.files import write_atomically
 
         write_atomically(as_csv, parent_child_csv(hierarchy))
         say(f"saved as {as_csv}")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options, values
+from ..runs.parsers import seeds as parsed_seeds
+from . import options
 from .process import say, show
 
 if TYPE_CHECKING:
-    from ..experiments.content import Content
     from ..experiments.reproduce import Reproduction
+    from ..experiments.results import Results
     from ..experiments.tasks import Task
 
 OUT = Path("runs/paper")
@@ -75,17 +76,17 @@ def command(
     it was.
     """
     from ..experiments import reproduce
-    from ..experiments.content import read_content
+    from ..experiments.content import read_results
 
     if source is not None:
         _check_only_drawn(seeds=seeds, data=folder, executor=executor != "processes", dry=dry_run)
-        content = reproduce.redraw(name, scale, source, out, only or (), epochs)
-        _show(content, out or source, as_json=as_json)
+        results = reproduce.redraw(name, scale, source, out, only or (), epochs)
+        _show(results, out or source, as_json=as_json)
         return
     wanted = reproduce.Reproduction(
         name,
         scale=scale,
-        seeds=values.seeds(seeds) if seeds else None,
+        seeds=parsed_seeds(seeds) if seeds else None,
         only=only or (),
         epochs=epochs,
         folder=folder,
@@ -98,7 +99,7 @@ def command(
             show(f"{task}: {'done' if task.is_done else 'to do'}")
         return
     errors = _run(wanted, executor)
-    _show(read_content(wanted.path), wanted.out, as_json=as_json)
+    _show(read_results(wanted.path), wanted.out, as_json=as_json)
     reproduce.check_errors(errors, len(wanted.tasks))
 
 
@@ -127,12 +128,12 @@ def _run(wanted: Reproduction, executor: str) -> dict[Task, BaseException]:
         board.close()
 
 
-def _show(content: Content, folder: Path, *, as_json: bool) -> None:
+def _show(results: Results, folder: Path, *, as_json: bool) -> None:
+    from ..experiments.content import results_to_dict
     from ..experiments.tables import table
 
     if as_json:
-        show(json.dumps(content))
+        show(json.dumps(results_to_dict(results)))
         return
-    scale = content["scale"]
-    show(f"{content['title']}; scale {scale['name']}: {scale['about']}")
-    show(f"{table(content)}\n\nTable and figure are in {folder}.")
+    show(results.heading)
+    show(f"{table(results)}\n\nTable and figure are in {folder}.")

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from .._printable import JOINERS, printable
-from .._writing import writing
+from .._util.files import writing
+from .._util.text import JOINERS, printable
 
 _KEPT = f"\n\t{JOINERS}"
 # Set by torchrun, Lightning Fabric and Slurm; 0 for the first process of a training.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .batches import Batch, Batches, Transform, channel_statistics, seed_of
+from .batches import Batch, Batches, Transform, channel_statistics
 from .load import load_data
 from .sampling import Data, input_shape, sample
+from .sources.text import tokens
 from .split import Kind, LazyInputs, Source, Split
 
 __all__ = [
@@ -20,5 +21,5 @@ __all__ = [
     "input_shape",
     "load_data",
     "sample",
-    "seed_of",
+    "tokens",
 ]

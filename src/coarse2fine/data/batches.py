@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .reading import loaded
+from .._util.seeds import seed_of
+from .dataloader import loaded
 from .split import Split
 
 # Inputs up to this size are kept on the device for good.
@@ -154,7 +154,7 @@ class Batches:
 
     def shuffled(self, key: tuple[int, ...]) -> Iterator[Batch]:
         """Yield every sample once in an order that the key settles, augmented."""
-        generator = torch.Generator().manual_seed(seed_of(*key))
+        generator = torch.Generator().manual_seed(seed_of("batches", *key))
         order = torch.randperm(len(self.split), generator=generator)
         augments = self.transform.is_random and isinstance(self._inputs, Tensor)
         for rows, raw in self._read(order, key if self._reads_at_random else None):
@@ -193,16 +193,6 @@ class Batches:
         """Return this process's part; one with none computes the first row, without effect."""
         mine = rows[self.rank :: self.world]
         return mine if len(mine) else rows[:1]
-
-
-def seed_of(*key: int) -> int:
-    """Return a seed for a key of integers, the same on every machine.
-
-    Examples:
-        >>> seed_of(0, 1) == seed_of(0, 1), seed_of(0, 1) == seed_of(1, 0)
-        (True, False)
-    """
-    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> 1)
 
 
 def channel_statistics(inputs: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .split import Source, Split, check_labels
+from .split import Source, Split, check_class_indices
 
 VARIABLE = "COARSE2FINE_DATA"
 
@@ -20,7 +20,7 @@ class NamedSet:
     """A named data set.
 
     Args:
-        module: The file that loads it.
+        module: The file in `coarse2fine.data.sets` that loads it.
         loader: The function there.
         options: What the function is given. Defaults to nothing.
         has_folder: Whether it is read from a folder. Defaults to True.
@@ -75,7 +75,7 @@ def load_data(
         columns: The columns of a table, as an earlier `Source` has them. Defaults to None.
     """
     if not isinstance(data, str | os.PathLike):
-        from .objects import from_python
+        from .sources.objects import from_python
 
         return from_python(data, test, val, class_names)
     if test is not None or val is not None:
@@ -92,10 +92,10 @@ def load_data(
     path = Path(data)
     if path.exists():
         return _load_path(path, image_size, table)
-    from .readers import is_table_file
+    from .sources.table_files import is_table_file
 
     if isinstance(data, str) and _HUB_NAME.fullmatch(data) and not is_table_file(path):
-        from .hub import load_hub
+        from .sources.hub import load_hub
 
         return load_hub(data, folder=folder, image_size=image_size, **table)
     raise FileNotFoundError(
@@ -105,10 +105,12 @@ def load_data(
 
 
 def _load_path(path: Path, image_size: int | None, table: dict[str, Any]) -> Source:
-    from .folder import load_folder
-    from .tables import has_image_column, is_table, load_table
+    from .sources.folders import load_folder
+    from .sources.table_files import has_image_column, is_table
 
     if is_table(path):
+        from .sources.tables import load_table
+
         return load_table(path, **table)
     if has_image_column(path):
         return _load_image_parquet(path, image_size, table["target"], table["class_names"])
@@ -121,15 +123,15 @@ def _load_image_parquet(
     path: Path, image_size: int | None, target: str | None, class_names: Sequence[str] | None
 ) -> Source:
     """Load parquet files with a column of images, as the hub has them."""
-    from .image_parquet import read_parquet_images
-    from .tables import table_files
+    from .sources.parquet import read_parquet_images
+    from .sources.table_files import table_files
 
     size = None if image_size is None else (image_size, image_size)
     splits: dict[str, Any] = {}
     for role, files in table_files(path).items():
         images, labels, named = read_parquet_images(files, label_column=target, size=size)
         class_names = class_names or named or _numbered_classes(labels, files[0])
-        check_labels(labels.numpy(), len(class_names), str(files[0]))
+        check_class_indices(labels.numpy(), len(class_names), str(files[0]))
         splits[role] = Split(images, labels, tuple(class_names))
     return Source("image", **splits)
 
@@ -157,7 +159,7 @@ def _load_set(name: str, count: str, folder: str | Path | None, image_size: int 
                 f"only shapes can have a number after it, as shapes:6000. Got {count!r}."
             )
         options["count"] = int(count)
-    loader = getattr(importlib.import_module(f".{known.module}", __package__), known.loader)
+    loader = getattr(importlib.import_module(f".sets.{known.module}", __package__), known.loader)
     source: Source = loader(**options)
     return source
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from .._arrays import IntArray
+from .._util.arrays import Array, IntArray
+from .._util.text import brief
 from .split import Kind, Source, Split
 
 
@@ -55,6 +57,7 @@ def sample(
     val_share: float = 0.2,
     test_share: float = 0.2,
     seed: int = 0,
+    stratify: bool = True,
 ) -> Data:
     """Divide a source into training, validation and test samples.
 
@@ -63,16 +66,19 @@ def sample(
         train_size: How many samples to take of those to train on, the validation share
             included, the same number of every class as far as there are so many; or a
             fraction of them, at most 1.0. Defaults to None: all.
-        val_share: The share of these that is for validation, at random, where the source
-            has no validation samples of its own. Defaults to 0.2, as in the paper.
+        val_share: The share of these that is for validation, where the source has no
+            validation samples of its own. Defaults to 0.2, as in the paper.
         test_share: The share of all samples that is for testing, where the source has no
             test samples of its own. Defaults to 0.2.
         seed: Of every choice; it gives the same samples on every machine. Defaults to 0.
+        stratify: Whether every class keeps its share of the validation and test samples, and
+            at least one sample to train on. Defaults to True; False draws from all samples
+            alike, as the paper does.
     """
     rng = np.random.RandomState(seed)  # its stream is the one that numpy promises to keep
     train, test = source.train, source.test
     if test is None:
-        train, test = _divide(train, _check_share(test_share, "test_share"), rng)
+        train, test = _divide(train, _check_share(test_share, "test_share"), rng, stratify)
         if not len(test):
             raise ValueError(
                 "there are no test samples, and test_share leaves none; give it as 0.2, say."
@@ -80,14 +86,28 @@ def sample(
     if train_size is not None:
         counts = np.bincount(train.targets, minlength=len(train.class_names))
         wanted = _wanted(train_size, counts)
-        train = train.take(_balanced(train.targets.numpy(), wanted, rng))
+        shares = class_shares(counts, wanted)
+        train = train.take(np.sort(_first_of_each(train.targets.numpy(), shares, rng)))
     if source.val is not None:
         _check_share(val_share, "val_share")
         return Data(source.kind, train, source.val, test, source.columns)
-    train, val = _divide(train, _check_share(val_share, "val_share"), rng)
+    train, val = _divide(train, _check_share(val_share, "val_share"), rng, stratify)
     if not len(train):
         raise ValueError(f"val_share leaves no samples to train on. Got {val_share}.")
     return Data(source.kind, train, val, test, source.columns)
+
+
+def warn_of_absent_classes(data: Data) -> None:
+    """Warn where a class has no samples to train or to validate on."""
+    for part, split in (("training", data.train), ("validation", data.val)):
+        counts = np.bincount(split.targets, minlength=len(split.class_names))
+        absent = [split.class_names[index] for index in np.flatnonzero(counts == 0)]
+        if absent and len(split):
+            named = brief(", ".join(absent[:5]) + (", …" if len(absent) > 5 else ""))
+            warnings.warn(
+                f"{len(absent)} of {len(counts)} classes have no {part} samples: {named}.",
+                stacklevel=2,
+            )
 
 
 def input_shape(split: Split) -> tuple[int, ...]:
@@ -119,21 +139,65 @@ def class_shares(counts: IntArray, total: int) -> IntArray:
     return shares
 
 
-def _divide(split: Split, share: float, rng: Any) -> tuple[Split, Split]:
+def stratified_counts(counts: IntArray, total: int, ties: Array) -> IntArray:
+    """Return how many of each class to hold out so that every class keeps its share.
+
+    The rest is rounded by largest remainders, and at least one of each class is left.
+
+    Args:
+        counts: How many there are of each class.
+        total: How many to hold out in all; fewer where that would leave none of a class.
+        ties: A number for each class, random and from 0 to 1: the larger one wins a tie.
+
+    Examples:
+        >>> stratified_counts(np.array([50, 10, 1]), 12, np.zeros(3)).tolist()
+        [10, 2, 0]
+    """
+    quotas = counts * (total / max(counts.sum(), 1))
+    most = np.maximum(counts - 1, 0)
+    held: IntArray = np.minimum(np.floor(quotas), most).astype(np.int64)
+    while (missing := total - int(held.sum())) and (held < most).any():
+        # Rounded, so that equal remainders are a tie whatever the floats make of them.
+        remainders = np.where(held < most, np.round(quotas - held, 9), -np.inf)
+        first = np.lexsort((ties, remainders))[::-1][: min(missing, int((held < most).sum()))]
+        held[first] += 1
+    return held
+
+
+def stratified_rows(targets: IntArray, num_classes: int, total: int, rng: Any) -> IntArray:
+    """Return the rows of samples to hold out, at random, so that every class keeps its share.
+
+    Args:
+        targets: The class of each sample.
+        num_classes: K.
+        total: See `stratified_counts`.
+        rng: A ``numpy.random.RandomState``.
+    """
+    counts = np.bincount(targets, minlength=num_classes)
+    held = stratified_counts(counts, total, rng.random_sample(len(counts)))
+    return _first_of_each(targets, held, rng)
+
+
+def _divide(split: Split, share: float, rng: Any, stratify: bool) -> tuple[Split, Split]:
     """Return the split without a random share, and the share; both in the old order."""
-    order = _shuffled(len(split), rng)
-    cut = round(share * len(split))
-    return split.take(np.sort(order[cut:])), split.take(np.sort(order[:cut]))
+    targets, total = split.targets.numpy(), round(share * len(split))
+    if stratify:
+        chosen = stratified_rows(targets, len(split.class_names), total, rng)
+    else:
+        chosen = _shuffled(len(split), rng)[:total]
+    is_chosen = np.zeros(len(split), bool)
+    is_chosen[chosen] = True
+    return split.take(np.flatnonzero(~is_chosen)), split.take(np.flatnonzero(is_chosen))
 
 
-def _balanced(targets: IntArray, total: int, rng: Any) -> IntArray:
-    """Return the rows of a class-balanced random choice, in order."""
-    shares = class_shares(np.bincount(targets), total)
+def _first_of_each(targets: IntArray, shares: IntArray, rng: Any) -> IntArray:
+    """Return the rows of a random choice with so many of each class."""
     order = _shuffled(len(targets), rng)
     order = order[np.argsort(targets[order], kind="stable")]
     starts = np.searchsorted(targets[order], np.arange(len(shares)))
     place = np.arange(len(targets)) - starts[targets[order]]
-    return np.sort(order[place < shares[targets[order]]])
+    rows: IntArray = order[place < shares[targets[order]]]
+    return rows
 
 
 def _shuffled(count: int, rng: Any) -> IntArray:

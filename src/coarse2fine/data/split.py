@@ -104,7 +104,7 @@ class Source:
     columns: tuple[str, ...] = ()
 
 
-def check_labels(labels: np.ndarray[Any, Any], num_classes: int, name: str) -> None:
+def check_class_indices(labels: np.ndarray[Any, Any], num_classes: int, name: str) -> None:
     """Raise a ValueError where a file has a label that is none of its classes.
 
     Args:

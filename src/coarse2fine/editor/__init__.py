@@ -1,4 +1,4 @@
-"""An editor for a hierarchy: a page in the browser, served to this machine alone."""
+"""An editor for hierarchies: a page in the browser, served to this machine only."""
 
 from .server import EditorServer
 from .session import Session

@@ -1,4 +1,4 @@
-"""Keep a file under a numbered name, `FILE.~1~` and so on, as GNU's tools do."""
+"""Numbered backups of a file, `FILE.~1~` and so on, as GNU's tools name them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ import re
 from itertools import count
 from pathlib import Path
 
-from .._files import write_atomically
+from .._util.files import write_atomically
 
 
 def keep_old(path: Path) -> Path:
-    """Keep a file under the next free number beside it, and return that name.
+    """Back a file up under the next free number beside it, and return that name.
 
     No other file is ever overwritten.
 
     Args:
         path: The file; it stays where it is.
     """
+    # After the highest, not in the first gap, so that the order of numbers is that of time.
     for number in count(_highest(path) + 1):
         backup = path.with_name(f"{path.name}.~{number}~")
         try:
             _copy(path, backup)
-        except FileExistsError:  # somebody took the number just now
+        except FileExistsError:  # another process has just taken the number
             continue
         return backup
     raise AssertionError("unreachable")
@@ -36,7 +37,11 @@ def _highest(path: Path) -> int:
 
 
 def _copy(path: Path, backup: Path) -> None:
-    """Give a file a second name, or copy it where the disk knows no second names."""
+    """Give a file a second name, or copy it if the file system has no hard links.
+
+    A link is as good as a copy, since a file is never written to but replaced; it takes no
+    space, fails if the name is taken, and cannot be half done.
+    """
     try:
         os.link(path, backup)
     except FileExistsError:
@@ -46,9 +51,10 @@ def _copy(path: Path, backup: Path) -> None:
 
 
 def _copy_bytes(path: Path, backup: Path) -> None:
-    """Copy a file to a new name; a kill leaves nothing there that could be taken for a copy."""
+    """Copy a file to a new name; a kill leaves at most an empty file, never a part of one."""
     data, mode = path.read_bytes(), path.stat().st_mode
-    backup.touch(mode & 0o777, exist_ok=False)  # so that nobody else takes it
+    # Reserves the name, which the atomic rename alone would not: it overwrites.
+    backup.touch(mode & 0o777, exist_ok=False)
     try:
         os.chmod(backup, mode & 0o777)
         write_atomically(backup, data, named_after=path)

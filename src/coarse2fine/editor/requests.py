@@ -1,4 +1,4 @@
-"""What the editor's page may ask for, and all that is refused."""
+"""What the editor's page may request, and everything that is refused."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from secrets import compare_digest
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from .._files import decode_json
-from .._printable import brief
+from .._util.files import decode_json
+from .._util.text import brief
 from .session import ChangedError
 
 if TYPE_CHECKING:
     from .server import EditorServer
 
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
+# The page loads nothing from elsewhere, cannot be framed, runs no inline script (so that a class
+# name with markup in it stays text), and does not send its address, with the token, anywhere.
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -35,12 +37,12 @@ _JSON = "application/json"
 
 
 class RefusedError(Exception):
-    """A request that is not answered as asked.
+    """A request that is refused.
 
     Args:
-        status: Of HTTP.
+        status: The HTTP status of the answer.
         message: One sentence.
-        **more: What else the answer holds.
+        **more: What else the answer contains.
     """
 
     def __init__(self, status: int, message: str, **more: Any) -> None:
@@ -53,12 +55,12 @@ class Handler(BaseHTTPRequestHandler):
     """Answers one request; every connection has a thread of its own."""
 
     server: EditorServer
-    timeout = 20  # for each wait on the other side
-    most_seconds = 120.0  # for all of a request, however slowly it drips in
+    timeout = 20  # for each single read or write
+    max_seconds = 120.0  # for a whole request; one byte every 19 seconds would never time out
 
     def handle(self) -> None:
-        """Answer a request, of which nothing is read after a while."""
-        ends = Timer(self.most_seconds, self._stop_reading)
+        """Answer a request; nothing is read any more once its time is over."""
+        ends = Timer(self.max_seconds, self._stop_reading)
         ends.daemon = True
         ends.start()
         try:
@@ -85,18 +87,26 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         try:
             self._check_sender()
-            kind, body = self._found(self._name())
+            kind, body = self._result(self._requested_name())
         except RefusedError as refused:
-            self._send(refused.status, _JSON, _encoded(refused.content))
+            self._send(refused.status, _JSON, _to_json(refused.content))
             return
         self._send(200, kind, body)
+        # After the answer, so that the page learns of it. This does not wait for itself, as every
+        # request has a thread of its own.
         if self.command == "POST":
             self.server.shutdown()
 
     # ---------------------------------------------------------------- who may ask for what
 
     def _check_sender(self) -> None:
-        """Refuse what other pages send, by whatever name they reach this server."""
+        """Refuse what other pages send, whatever name they use for this server.
+
+        The host is checked since a page may give its own name this server's address (DNS
+        rebinding), and would then be of the same origin. Browsers say where a request comes from
+        by Origin or Sec-Fetch-Site; other clients send neither, and need the token anyway. Each
+        header may come several times, and must be right every time.
+        """
         if self.request_version == "HTTP/0.9":
             raise RefusedError(400, "HTTP/0.9 is too old.")
         if self.headers.get_all("Host") != [self.server.origin.removeprefix("http://")]:
@@ -107,28 +117,30 @@ class Handler(BaseHTTPRequestHandler):
             if site not in {"same-origin", "none"}:
                 raise RefusedError(403, "Other pages may not use the editor.")
 
-    def _name(self) -> str:
-        """Return what is asked for: the part of the path behind the token."""
+    def _requested_name(self) -> str:
+        """Return what is requested: the part of the path after the token."""
         parts = self.path.split("/")
         _, token, name = parts if len(parts) == 3 else ("", "", "")
+        # In constant time, so that the time of an answer says nothing about the token. A wrong
+        # token and a missing file get the same answer.
         is_right = compare_digest(token.encode(), self.server.token.encode())
         if not is_right or parts[0] or name not in {*self.server.page, "hierarchy", "quit"}:
             raise RefusedError(404, "There is nothing here.")
         return name
 
-    def _found(self, name: str) -> tuple[str, bytes]:
+    def _result(self, name: str) -> tuple[str, bytes]:
         actions = {
             ("GET", "hierarchy"): self._hierarchy,
             ("PUT", "hierarchy"): self._save,
             ("POST", "quit"): self._quit,
         }
         if (self.command, name) in actions:
-            return _JSON, _encoded(actions[self.command, name]())
+            return _JSON, _to_json(actions[self.command, name]())
         if self.command == "GET" and name in self.server.page:
             return self.server.page[name]
         raise RefusedError(405, f"{self.command} does nothing here.")
 
-    # ----------------------------------------------------------------------- what is done
+    # ----------------------------------------------------------------------------- actions
 
     def _hierarchy(self) -> dict[str, Any]:
         session = self.server.session
@@ -163,6 +175,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> Any:
         """Return the JSON of the request, of which nothing is read before its size is known."""
+        # Forms of other pages can send text, but not this type without the browser asking first.
         if self.headers.get_content_type() != _JSON:
             raise RefusedError(415, f"The body must be {_JSON}.")
         lengths = self.headers.get_all("Content-Length", [])
@@ -170,8 +183,9 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(411, "The size of the body must be given once.")
         if not (lengths[0].isascii() and lengths[0].isdigit()):
             raise RefusedError(400, "The size of the body must be a number.")
-        if len(lengths[0]) > 18 or int(lengths[0]) > MOST_BYTES:
-            raise RefusedError(413, f"The body may have at most {MOST_BYTES} bytes.")
+        # int() of very many digits is slow, and raises an error.
+        if len(lengths[0]) > 18 or int(lengths[0]) > MAX_BYTES:
+            raise RefusedError(413, f"The body may have at most {MAX_BYTES} bytes.")
         data = self.rfile.read(int(lengths[0]))
         if len(data) < int(lengths[0]):
             raise RefusedError(400, "The body ended too early.")
@@ -190,9 +204,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no proper request in the same way as everything else."""
+        """Answer a malformed request in the same form as any other."""
         text = brief(message or explain or "No proper request.")
-        self._send(code, _JSON, _encoded({"error": text}))
+        self._send(code, _JSON, _to_json({"error": text}))
 
     def version_string(self) -> str:
         """Return the name of the server, without the versions of what it is made of."""
@@ -202,7 +216,7 @@ class Handler(BaseHTTPRequestHandler):
         """Write nothing: the page says what happens, and addresses hold the token."""
 
 
-def _encoded(content: Any) -> bytes:
+def _to_json(content: Any) -> bytes:
     return json.dumps(content).encode()
 
 

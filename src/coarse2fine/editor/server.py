@@ -1,4 +1,4 @@
-"""The editor's server: on loopback only, and only for who has the token."""
+"""The editor's server: on loopback only, and only for those who have the token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# How long an answer may take to be fetched before the connection is closed.
+# How long the client may take to read an answer before the connection is closed.
 _LINGER_SECONDS = 2.0
 
 
@@ -36,6 +36,10 @@ class EditorServer(ThreadingHTTPServer):
     Attributes:
         address: What to open in a browser; it holds the token.
     """
+
+    # The port is open to all programs and users of this machine, and by their browsers to every
+    # web page. The token in the address keeps out who does not know it; `Handler` keeps out
+    # pages that do.
 
     daemon_threads = True
     request_queue_size = 64
@@ -61,9 +65,10 @@ class EditorServer(ThreadingHTTPServer):
         self.server_name, self.server_port = HOST, self.server_address[1]
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection, but first let the other side fetch the answer.
+        """Close a connection, but first let the client read the answer.
 
-        To close while a refused body still comes in would reset the connection.
+        To close while a refused body is still coming in would reset the connection, and the
+        client would see that instead of the answer. So what comes is read and thrown away.
         """
         ends = time.monotonic() + _LINGER_SECONDS
         try:
@@ -76,14 +81,14 @@ class EditorServer(ThreadingHTTPServer):
         self.close_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say what went wrong, unless it is only that the other side went away."""
+        """Report an error, unless it is only that the client went away."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
 def page_files() -> dict[str, tuple[str, bytes]]:
     """Return the type and content of the page's files by their name; the page itself is ""."""
-    colours = files(__package__.rpartition(".")[0]).joinpath("_colours.css")
+    colours = files(__package__.rpartition(".")[0]).joinpath("figures", "colours.css")
     found = {"colours.css": (_TYPES[".css"], colours.read_bytes())}
     for file in files(__package__).joinpath("page").iterdir():
         kind = _TYPES.get(os.path.splitext(file.name)[1])  # noqa: PTH122

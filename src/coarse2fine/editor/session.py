@@ -11,29 +11,28 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from .._files import decode_json, write_atomically
-from .._levels import FORMAT
-from .._writing import writing
+from .._hierarchy.levels import FORMAT
+from .._util.files import decode_json, write_atomically, writing
 from ..hierarchy import Hierarchy
 from .backups import keep_old
 
 
 class Found(NamedTuple):
-    """What a file holds, and the digest of its bytes."""
+    """The content of a file, and the digest of its bytes."""
 
     hierarchy: Hierarchy
     digest: str
 
 
 class Saved(NamedTuple):
-    """The digest of what was written, and where the old file is if it was kept this time."""
+    """The digest of what was written, and the backup of the old file if there is one."""
 
     digest: str
     backup: Path | None
 
 
 class ChangedError(Exception):
-    """Somebody else has changed the file meanwhile.
+    """The file has been changed by somebody else in the meantime.
 
     Args:
         message: One sentence.
@@ -48,8 +47,8 @@ class ChangedError(Exception):
 class Session:
     """A hierarchy's file while it is edited; saving never loses what was there before.
 
-    A link is followed once, so that the file behind it is the one that is written, with the
-    old one beside it.
+    Links are followed once, at the start, so that it is always the same file that is written,
+    and its backups are beside it; the rename of a save would replace a link by a file.
 
     Args:
         file: JSON that `Hierarchy.save` wrote.
@@ -64,7 +63,7 @@ class Session:
         self.backups: list[Path] = []
         self._lock = Lock()
         self._has_saved = False
-        self._own: str | None = None  # the digest that needs no copy when it is replaced
+        self._own: str | None = None  # digest of what this session wrote last
         hierarchy, _ = self._read()
         self._classes = (hierarchy.num_classes, hierarchy.class_names)
 
@@ -77,12 +76,12 @@ class Session:
     def save(self, content: Any, replaces: str | None) -> Saved:
         """Write a hierarchy with the same classes, whole or not at all.
 
-        The old file is kept before the first save, and whenever the file is not what this
-        session wrote. A save that was refused may be of another page, which has not seen what
-        this session wrote, so that is kept then too.
+        The old file is backed up before the first save, and whenever the file is not what this
+        session wrote last. After a save was refused it is backed up in any case: that save may
+        be of another page, which has not seen what this session wrote.
 
         Args:
-            content: What `Hierarchy.to_dict` gives.
+            content: As `Hierarchy.to_dict` returns it.
             replaces: The digest of the file that may be replaced, None where it is gone.
 
         Raises:
@@ -93,6 +92,7 @@ class Session:
         hierarchy = _hierarchy(content)
         self._check_classes(hierarchy)
         text = json.dumps(hierarchy.to_dict(), ensure_ascii=False) + "\n"
+        # From looking at the file to writing it, no other request of this server may write.
         with self._lock:
             present = self._digest()
             if present != replaces:
@@ -106,7 +106,7 @@ class Session:
 
     def outcome(self) -> str:
         """Return in one sentence whether it was saved, and where the old file is."""
-        with self._lock:  # a save under way is waited for
+        with self._lock:  # waits for a save in progress
             if not self._has_saved:
                 return f"nothing was saved; {self.path} is as it was"
             kept = ", ".join(str(path) for path in self.backups)
@@ -117,6 +117,7 @@ class Session:
         if present is None:
             write_atomically(self.path, text)
             return None
+        # A rename would replace a read-only file without asking.
         if not os.access(self.path, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is read-only", str(self.path))
         with writing(self.path):
@@ -153,11 +154,12 @@ class Session:
 
 
 def is_hierarchy(content: Any) -> bool:
-    """Whether JSON claims to be a hierarchy, right or wrong."""
+    """Return whether JSON claims to be a hierarchy, valid or not."""
     return isinstance(content, dict) and content.get("format") == FORMAT
 
 
-# What Python lets through of warnings is one setting for all threads.
+# catch_warnings changes a setting of the whole process, and restores what it found: two threads
+# at once could restore each other's.
 _WARNINGS = Lock()
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._imports import imported
+from .._util.imports import imported
 
 if TYPE_CHECKING:
     from .declaration import Experiment
 
 # What there is, imported when used.
 EXPERIMENTS = {
-    "shapes-size": "coarse2fine.experiments.shapes:SIZE",
-    "shapes-metrics": "coarse2fine.experiments.shapes:METRICS",
-    "real-size": "coarse2fine.experiments.real:SIZE",
-    "methods": "coarse2fine.experiments.real:METHODS",
-    "staged": "coarse2fine.experiments.real:STAGED",
-    "sensitivity": "coarse2fine.experiments.inspection:SENSITIVITY",
-    "curves": "coarse2fine.experiments.inspection:CURVES",
-    "confusion": "coarse2fine.experiments.inspection:CONFUSION",
-    "hierarchy": "coarse2fine.experiments.inspection:HIERARCHY",
-    "imagenet": "coarse2fine.experiments.real:IMAGENET",
+    "shapes-size": "coarse2fine.experiments.paper.shapes:SIZE",
+    "shapes-metrics": "coarse2fine.experiments.paper.shapes:METRICS",
+    "real-size": "coarse2fine.experiments.paper.real:SIZE",
+    "methods": "coarse2fine.experiments.paper.real:METHODS",
+    "staged": "coarse2fine.experiments.paper.real:STAGED",
+    "sensitivity": "coarse2fine.experiments.paper.inspection:SENSITIVITY",
+    "curves": "coarse2fine.experiments.paper.inspection:CURVES",
+    "confusion": "coarse2fine.experiments.paper.inspection:CONFUSION",
+    "hierarchy": "coarse2fine.experiments.paper.inspection:HIERARCHY",
+    "imagenet": "coarse2fine.experiments.paper.real:IMAGENET",
 }
 
 

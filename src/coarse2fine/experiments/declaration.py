@@ -12,14 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from ..methods import PLAIN
-from ..training.config import CURRICULUM_SETTINGS, Config, without_say
+from ..runs.config import Config, irrelevant_settings, settings_affecting
+from ..runs.result import BASELINE
 from ..training.recipes import recipe_for
-from ..training.result import BASELINE
 
 Published = Mapping[str, tuple[float, float | None]]
 FULL = "full"
-# Settings that say where a training runs, not what comes out.
-OF_MACHINE = ("workers", "accelerator", "devices", "strategy")
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Variant:
                 f"a variant's name must be made of letters, digits and . + = - _, and not be "
                 f"{BASELINE!r}; a method of your own is given as `method`. Got {self.name!r}."
             )
-        shared = sorted(self.settings.keys() - set(CURRICULUM_SETTINGS))
+        shared = sorted(self.settings.keys() - set(settings_affecting("curriculum")))
         if shared:
             raise ValueError(
                 f"the variant {self.name!r} sets {shared[0]}, on which its baseline depends too; "
@@ -129,7 +127,7 @@ class Setting:
         """
         config = self.config(None, (0,)).to_dict()
         is_searched = config["curriculum_epochs"] == "search"  # then there is no validation
-        others = ("seeds", *OF_MACHINE, *without_say(PLAIN))
+        others = (*settings_affecting("randomness", "machine"), *irrelevant_settings(PLAIN))
         kept = {
             name: value
             for name, value in config.items()
@@ -159,7 +157,7 @@ class Experiment:
     Args:
         title: In a few words.
         scales: By name; ``"full"`` is the paper's.
-        figure: What is drawn, see `coarse2fine.experiments.figures`. Defaults to None.
+        figure: What is drawn, see `coarse2fine.experiments.values`. Defaults to None.
         num_seeds: How many by default. Defaults to 5, as in the paper.
     """
 

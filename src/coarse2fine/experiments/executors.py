@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from .._util.parallel import cores
 from ..errors import RunError, require
 
 CONNECT_SECONDS = 10
@@ -165,7 +166,7 @@ def _processes(count: int) -> Iterator[Workers]:
     executor = Processes(count)
     is_over = False
     try:
-        yield Workers(executor, count, max(1, _cores() // count), BrokenProcessPool)
+        yield Workers(executor, count, max(1, cores() // count), BrokenProcessPool)
         is_over = True
     finally:
         # What they were at when something went wrong is resumed by the next call.
@@ -201,14 +202,10 @@ def _dask(address: str) -> Iterator[Workers]:
 def _process_count(match: re.Match[str]) -> int:
     if match[1]:
         return int(match[1])
-    return _gpus() or _cores()
+    return _gpus() or cores()
 
 
 def _gpus() -> int:
     import torch
 
     return torch.cuda.device_count()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

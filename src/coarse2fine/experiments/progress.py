@@ -7,10 +7,10 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from .._printable import printable
+from .._util.text import printable
 from ..errors import require
+from ..runs.result import RunResult
 from ..training.progress import plain_console
-from ..training.result import RunResult
 from .declaration import Setting
 from .runner import Observer
 from .tasks import Task
@@ -140,14 +140,14 @@ class Board(Observer):
         seconds = self._estimate.seconds_left(spent)
         if math.isnan(seconds) or not self._estimate.left:
             return ""
-        return f"{before}{duration(seconds)} left"
+        return f"{before}{whole_minutes(seconds)} left"
 
 
-def duration(seconds: float) -> str:
-    """Return a time as people say it.
+def whole_minutes(seconds: float) -> str:
+    """Return a time that is only estimated, rounded up to minutes.
 
     Examples:
-        >>> duration(50), duration(754), duration(7_500)
+        >>> whole_minutes(50), whole_minutes(754), whole_minutes(7_500)
         ('1 min', '13 min', '2 h 5 min')
     """
     minutes = max(1, math.ceil(seconds / 60))

@@ -7,27 +7,20 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from .._files import write_atomically
+from .._util.files import write_atomically
 from ..data.load import VARIABLE
 from ..errors import RunError, require
-from ..training.run import Run, versions
+from ..figures.style import save
+from ..runs.writer import RunWriter, versions
 from . import find_experiment
-from .content import (
-    FORMAT,
-    VERSION,
-    Content,
-    collect,
-    file_of,
-    read_content,
-    store_content,
-)
+from .content import damage_named, file_of, read_results, write_results
 from .declaration import FULL, chosen
+from .drawing import draw_figure
 from .executors import check_executor
-from .figures import find_figure
-from .figures.style import save
+from .results import Results, collect
 from .runner import Observer, Runner
 from .tables import markdown, table
-from .tasks import Task, expand
+from .tasks import Task, expand, longer_baselines
 
 FIGURE_FORMATS = ("svg", "png")
 
@@ -89,6 +82,10 @@ class Reproduction:
         """All its trainings."""
         return expand(self.settings, self.seeds, self.out, self.folder)
 
+    @property
+    def _longer_baselines(self) -> list[Task]:
+        return longer_baselines(self.settings, self.seeds, self.out, self.folder)
+
     def run(
         self, executor: str = "processes", observer: Observer | None = None
     ) -> dict[Task, BaseException]:
@@ -102,36 +99,37 @@ class Reproduction:
         for task in self.tasks:
             if task.is_done:
                 task.check()  # rather now than after hours
-                Run(task.path).tidy()  # whose worker may have been killed before it could
+                # Its worker may have been killed before it could.
+                RunWriter(task.path).tidy(keep_last=task.variant is None)
         try:
-            return Runner(executor, observer).run(self.tasks)
+            errors = Runner(executor, observer).run(self.tasks)
+            return errors | Runner(executor, observer).run(self._longer_baselines)
         finally:
             self.store()
 
     def table(self) -> str:
         """Return the table of what is stored, as plain text."""
-        return table(read_content(self.path))
+        return table(read_results(self.path))
 
-    def store(self) -> Content:
+    def store(self) -> None:
         """Store the results of all that is done, with the table and the figure."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "experiment": self.name,
-            "title": self.experiment.title,
-            "figure": self.experiment.figure,
-            "scale": {"name": self.scale, "about": self.about},
-            "seeds": list(self.seeds),
-            "command": self.command,
-            "versions": versions(),
-            "settings": [
-                collect(setting, self.seeds, self.out, self.experiment.figure)
-                for setting in self.settings
-            ],
-        }
-        store_content(self.path, content)
-        draw(content, self.path)
-        return content
+        write_results(self.path, self._results())
+        # Accuracies are rounded in the file: drawn again, the figure must be the same.
+        draw(read_results(self.path), self.path)
+
+    def _results(self) -> Results:
+        figure = self.experiment.figure
+        return Results(
+            experiment=self.name,
+            title=self.experiment.title,
+            figure=figure,
+            scale=self.scale,
+            about=self.about,
+            seeds=self.seeds,
+            command=self.command,
+            versions=versions(),
+            rows=tuple(collect(row, self.seeds, self.out, figure) for row in self.settings),
+        )
 
 
 def redraw(
@@ -141,7 +139,7 @@ def redraw(
     out: Path | None = None,
     only: Sequence[str] = (),
     epochs: int | None = None,
-) -> Content:
+) -> Results:
     """Draw the table and the figure of stored results again, and return the results.
 
     Args:
@@ -153,36 +151,22 @@ def redraw(
         epochs: As the results were made with. Defaults to None.
     """
     path = file_of(name, scale, folder, only, epochs)
-    content = read_content(path)
-    try:
-        draw(content, (out or folder) / path.name)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise RunError(
-            f"{path} is damaged ({type(error).__name__}: {error}); run the experiment again."
-        ) from error
-    return content
+    results = read_results(path)
+    with damage_named(path):
+        draw(results, (out or folder) / path.name)
+    return results
 
 
-def draw(content: Content, path: Path) -> list[Path]:
-    """Write the table as Markdown and the figure, where there is one, beside a file of results.
-
-    Returns:
-        What was written.
-    """
+def draw(results: Results, path: Path) -> None:
+    """Write the table as Markdown and the figure, where there is one, beside a file of results."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = path.with_suffix(".md")
-    scale = content["scale"]
-    heading = f"{content['title']}; scale {scale['name']}: {scale['about']}."
-    page = f"{heading}\n\n{table(content, markdown)}\n"
-    write_atomically(text, escape(page, quote=False))  # as Markdown may hold HTML
-    written = [text]
-    if content["figure"] is None or not any(row["runs"] for row in content["settings"]):
-        return written
-    figure = find_figure(content["figure"]).draw(content)
-    for kind in FIGURE_FORMATS:
-        save(figure, path.with_suffix(f".{kind}"))
-        written.append(path.with_suffix(f".{kind}"))
-    return written
+    page = f"{results.heading}.\n\n{table(results, markdown)}\n"
+    # Markdown may hold HTML.
+    write_atomically(path.with_suffix(".md"), escape(page, quote=False))
+    if results.figure is not None and any(row.runs for row in results.rows):
+        figure = draw_figure(results.figure, results.rows)
+        for kind in FIGURE_FORMATS:
+            save(figure, path.with_suffix(f".{kind}"))
 
 
 def check_errors(errors: dict[Task, BaseException], total: int) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 
 from ..errors import RunError
-from ..training.result import RunResult
+from ..runs.result import RunResult
 from .executors import Workers, workers
 from .tasks import Task, carry_out
 

@@ -5,28 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..training.result import BASELINE, aligned
-from .content import Content, accuracies, gains, rules
+from ..runs.result import BASELINE, aligned
+from ..runs.statistics import Paired, errors_below, paired, plus_minus
 from .declaration import FULL
-from .statistics import Paired, errors_below, paired
+from .results import Results, Row
 
-HEADINGS = ("setting", "method", "runs", "accuracy", "gain", "95% interval", "wins", "paper")
+HEADINGS = (
+    "setting",
+    "method",
+    "runs",
+    "epochs",
+    "accuracy",
+    "gain",
+    "95% interval",
+    "wins",
+    "paper",
+)
 CAPPED = ("reach-90", "best-epoch")
 Format = Callable[[Sequence[Sequence[str]]], str]
 
 
-def table(content: Content, write: Format = aligned) -> str:
+def table(results: Results, write: Format = aligned) -> str:
     """Return a table of all settings and methods, and what to bear in mind.
 
     Args:
-        content: What came out, see `collect`.
+        results: What came out.
         write: Turns rows of cells into text. Defaults to columns in plain text; `markdown` is
             the other.
     """
     rows = [list(HEADINGS)]
-    for row in content["settings"]:
+    for row in results.rows:
         rows += _rows(row)
-    return "\n".join([write(rows), *(f"note: {note}" for note in notes(content))])
+    return "\n".join([write(rows), *(f"note: {note}" for note in notes(results))])
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -42,93 +52,90 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([first, "|" + "---|" * len(rows[0]), *others])
 
 
-def notes(content: Content) -> list[str]:
+def notes(results: Results) -> list[str]:
     """Return what to bear in mind about the figures."""
     found = []
-    for row in content["settings"]:
-        found += _missing(row, len(content["seeds"]))
-        short = [run for run in row["runs"] if not run["levelled_off"]]
+    for row in results.rows:
+        found += _missing(row, len(results.seeds))
+        short = [run for run in row.runs if not run.levelled_off]
         if short:
             found.append(
-                f"{row['label']}: {len(short)} of {len(row['runs'])} runs have not levelled off, "
+                f"{row.label}: {len(short)} of {len(row.runs)} runs have not levelled off, "
                 f"so that differences may be noise."
             )
         found += _capped(row)
-        found += _below_paper(row, content["scale"]["name"])
+        found += _below_paper(row, results.scale)
     return found
 
 
-def _capped(row: Content) -> list[str]:
+def _capped(row: Row) -> list[str]:
     """Return where the rule for T would have taken more than a third of the epochs."""
-    if row["config"]["curriculum_epochs"] not in CAPPED:
+    if row.config["curriculum_epochs"] not in CAPPED:
         return []
-    cap = row["config"]["epochs"] // 3
-    given = [v["name"] for v in row["variants"] if "curriculum_epochs" in v["settings"]]
-    lengths = [run["curriculum_epochs"] for run in row["runs"] if run["method"] not in given]
+    cap = row.config["epochs"] // 3
+    given = [v.name for v in row.variants if "curriculum_epochs" in v.settings]
+    lengths = [run.curriculum_epochs for run in row.runs if run.method not in given]
     cut = sum(length == cap for length in lengths if length is not None)
-    return [f"{row['label']}: T is cut to {cap}, a third of the epochs, in {cut} runs."] * bool(cut)
+    return [f"{row.label}: T is cut to {cap}, a third of the epochs, in {cut} runs."] * bool(cut)
 
 
-def _missing(row: Content, seeds: int) -> list[str]:
-    wanted = seeds * (1 + len(row["variants"]))
-    missing = wanted - len(row["runs"])
-    return [f"{row['label']}: {missing} of {wanted} runs are missing."] if missing else []
+def _missing(row: Row, seeds: int) -> list[str]:
+    wanted = seeds * (1 + len(row.variants))
+    missing = wanted - len(row.runs)
+    return [f"{row.label}: {missing} of {wanted} runs are missing."] if missing else []
 
 
-def _below_paper(row: Content, scale: str) -> list[str]:
+def _below_paper(row: Row, scale: str) -> list[str]:
     """Return where a gain is below the paper's by more than chance would have it."""
     found = []
-    for variant in row["variants"]:
-        name, differences = variant["name"], gains(row, variant["name"])
-        mean, error = row["paper"].get(name, (0.0, None))
+    for variant in row.variants:
+        differences = row.gains(variant.name)
+        mean, error = row.paper.get(variant.name, (0.0, None))
         if error is not None and len(differences) > 1:
             distance = errors_below(paired(differences), (mean, error))
             if distance > 2:
                 where = "" if scale == FULL else f", whose scale is another than {scale}"
                 found.append(
-                    f"{row['label']}: the gain of {variant['label']} is {distance:.1f} standard "
+                    f"{row.label}: the gain of {variant.shown} is {distance:.1f} standard "
                     f"errors below the paper's{where}."
                 )
     return found
 
 
-def _rows(row: Content) -> list[list[str]]:
-    plain = list(accuracies(row, BASELINE).values())
-    rows = [[row["label"], BASELINE, *_accuracy(plain), "", "", "", _published(row, BASELINE)]]
-    for variant in row["variants"]:
-        name, label = variant["name"], variant["label"]
+def _rows(row: Row) -> list[list[str]]:
+    plain = list(row.accuracies(BASELINE).values())
+    cells = _accuracy(plain, _epochs(row, BASELINE))
+    rows = [[row.label, BASELINE, *cells, "", "", "", _published(row, BASELINE)]]
+    for variant in row.variants:
+        name, label = variant.name, variant.shown
         rows.append(["", label, *_compared(row, name), _published(row, name)])
         rows += [
-            ["", f"{label}, {rule}", *_compared(row, name, rule), ""] for rule in rules(row, name)
+            ["", f"{label}, {rule}", *_compared(row, name, rule), ""]
+            for rule in row.further_rules(name)
         ]
     return rows
 
 
-def _compared(row: Content, name: str, rule: str | None = None) -> list[str]:
-    cells = _accuracy(list(accuracies(row, name, rule).values()))
-    differences = gains(row, name, rule)
+def _compared(row: Row, name: str, rule: str | None = None) -> list[str]:
+    cells = _accuracy(list(row.accuracies(name, rule).values()), _epochs(row, name))
+    differences = row.gains(name, rule)
     if not differences:
         return [*cells, "", "", ""]
     found = paired(differences)
-    return [*cells, shown(found.mean, found.error, "+"), _interval(found), _wins(found)]
+    return [*cells, plus_minus((found.mean, found.error), "+"), _interval(found), _wins(found)]
 
 
-def _accuracy(values: list[float]) -> list[str]:
+def _accuracy(values: list[float], epochs: str) -> list[str]:
     if not values:
-        return ["0", ""]
+        return ["0", "", ""]
     found = paired(values)
-    return [str(found.runs), shown(found.mean, found.error)]
+    return [str(found.runs), epochs, plus_minus((found.mean, found.error))]
 
 
-def shown(mean: float, error: float | None, sign: str = "") -> str:
-    """Return a figure with its standard error, where there is one.
-
-    Examples:
-        >>> shown(2.2767, 0.29, "+"), shown(21.9467, float("nan"))
-        ('+2.28 ± 0.29', '21.95')
-    """
-    text = f"{mean:{sign}.2f}"
-    return text if error is None or math.isnan(error) else f"{text} ± {error:.2f}"
+def _epochs(row: Row, name: str) -> str:
+    """Return how many epochs a method took, the mean over its runs."""
+    found = [run.epochs for run in row.of(name)]
+    return f"{sum(found) / len(found):.0f}" if found else ""
 
 
 def _interval(found: Paired) -> str:
@@ -139,8 +146,7 @@ def _wins(found: Paired) -> str:
     return f"{found.wins:g} of {found.runs}"
 
 
-def _published(row: Content, name: str) -> str:
-    if name not in row["paper"]:
+def _published(row: Row, name: str) -> str:
+    if name not in row.paper:
         return ""
-    mean, error = row["paper"][name]
-    return shown(mean, error, "" if name == BASELINE else "+")
+    return plus_minus(row.paper[name], "" if name == BASELINE else "+")

@@ -10,20 +10,22 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from .._files import check_no_links
-from .._writing import writing
+from .._util.files import writing
 from ..data import Source
 from ..data.load import load_data
 from ..errors import require
 from ..methods import PLAIN
-from ..training.config import without_say
-from ..training.fit import given_hierarchy, launch
-from ..training.memory import telling_of_memory
+from ..runs.config import irrelevant_settings, settings_affecting
+from ..runs.directory import Run
+from ..runs.find import longer_baseline
+from ..runs.result import BASELINE, RunResult
+from ..runs.writer import check_no_links, check_settings
+from ..training.fit import given_hierarchy
+from ..training.memory import memory_errors_explained
+from ..training.processes import launch
 from ..training.progress import Watcher
-from ..training.result import BASELINE, RunResult
-from ..training.run import CONFIG, METRICS, RESULT, check_same, count_lines
 from ..training.seed import SeedRuns, Study
-from .declaration import OF_MACHINE, Setting, Variant
+from .declaration import Setting, Variant
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Task:
         store: The directory that holds all runs.
         folder: Where named data sets lie; None for the environment's.
         threads: How many threads to compute with; None to leave that to the worker.
+        epochs: For how many epochs a baseline is trained in all that goes on from where it
+            stopped by itself. Defaults to None: it stops by itself.
     """
 
     setting: Setting
@@ -45,6 +49,7 @@ class Task:
     store: Path
     folder: Path | None = None
     threads: int | None = None
+    epochs: int | None = None
 
     @property
     def name(self) -> str:
@@ -54,12 +59,30 @@ class Task:
     @cached_property
     def path(self) -> Path:
         """Its run directory."""
-        return self.store / self.setting.folder / f"seed-{self.seed}" / self.name
+        name = self.name if self.epochs is None else longer_baseline(self.epochs)
+        return self.store / self.setting.folder / f"seed-{self.seed}" / name
 
     @property
     def baseline(self) -> Task:
-        """The training it is compared with; for a baseline, itself."""
-        return replace(self, variant=None)
+        """The training it is made from; for a baseline, itself."""
+        return replace(self, variant=None, epochs=None)
+
+    @cached_property
+    def compared(self) -> tuple[Task, ...]:
+        """The trainings that the baseline of its setting and seed is compared with."""
+        return tuple(replace(self, variant=v, epochs=None) for v in self.setting.variants)
+
+    @property
+    def result(self) -> RunResult:
+        """What came out of it, once it is done."""
+        return RunResult.load(self.path)
+
+    @property
+    def longer(self) -> Task:
+        """Its baseline, once done, for as many epochs as the longest variant that is done."""
+        done = [task.result.epochs for task in self.compared if task.is_done]
+        is_enough = self.baseline.result.epochs >= max(done, default=0)
+        return self.baseline if is_enough else replace(self.baseline, epochs=max(done))
 
     @property
     def shares_trainings(self) -> bool:
@@ -70,33 +93,34 @@ class Task:
     @property
     def is_done(self) -> bool:
         """Whether it has its result."""
-        return (self.path / RESULT).is_file()
+        return Run(self.path).is_done
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that its result depends on."""
         method = self.variant.trains_by if self.variant else PLAIN
         settings = self.setting.config(self.variant, (self.seed,)).to_dict()
-        others = (*OF_MACHINE, *without_say(method))
+        others = (*settings_affecting("machine"), *irrelevant_settings(method))
         return {name: value for name, value in settings.items() if name not in others}
 
     def check(self) -> None:
         """Raise a `RunError` where the run was made with other settings, or is damaged."""
         every = self.setting.config(self.variant, (self.seed,)).to_dict()
         others = tuple(every.keys() - self.settings.keys())
-        check_same(self.path / CONFIG, {"config": self.settings}, but=others)
-        RunResult.load(self.path)
+        check_settings(self.path, self.settings, but=others)
+        _ = self.result
 
     @property
     def epochs_done(self) -> int:
         """How many epochs it has trained so far."""
-        return count_lines(self.path / METRICS)
+        return Run(self.path).epochs_done
 
     def __hash__(self) -> int:
         return hash(self.path)
 
     def __str__(self) -> str:
-        return f"{self.setting.key}, seed {self.seed}, {self.name}"
+        name = self.name if self.epochs is None else f"longer {self.name}"
+        return f"{self.setting.key}, seed {self.seed}, {name}"
 
 
 def expand(
@@ -112,8 +136,8 @@ def expand(
     found: dict[Path, Task] = {}
     for setting in settings:
         for seed in seeds:
-            for variant in (None, *setting.variants):
-                task = Task(setting, variant, seed, store, folder)
+            baseline = Task(setting, None, seed, store, folder)
+            for task in (baseline, *baseline.compared):
                 same = found.setdefault(task.path, task)
                 if same.setting is not setting and same.settings != task.settings:
                     raise ValueError(
@@ -123,11 +147,26 @@ def expand(
     return list(found.values())
 
 
+def longer_baselines(
+    settings: tuple[Setting, ...],
+    seeds: tuple[int, ...],
+    store: Path,
+    folder: Path | None = None,
+) -> list[Task]:
+    """Return the baselines that must go on, once all trainings of an experiment are done.
+
+    Only then is it known for how long.
+    """
+    baselines = (Task(setting, None, seed, store, folder) for setting in settings for seed in seeds)
+    found = {task.longer.path: task.longer for task in baselines if task.is_done}
+    return [task for task in found.values() if not task.is_done]
+
+
 # Randomness, the number of threads and the like belong to the process, not to a thread of it.
 _ONE_AT_A_TIME = threading.Lock()
 
 
-@telling_of_memory()
+@memory_errors_explained()
 def carry_out(task: Task) -> RunResult:
     """Train, go on where training was, or read what is done."""
     import torch
@@ -138,6 +177,8 @@ def carry_out(task: Task) -> RunResult:
         runs = SeedRuns(_study(task), task.seed, search=f"search-{task.name}")
         if task.variant is not None:
             return runs.train_method(task.variant.trains_by, task.name)
+        if task.epochs is not None:
+            return runs.longer_baseline(task.epochs)
         return cast(RunResult, runs.baseline)  # without one, there would be no such task
 
 

@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._arrays import IntArray
-from .._levels import check_whole
+from .._hierarchy.levels import check_whole
+from .._util.arrays import IntArray
 from ..clustering import Linkage
+from ..data.sampling import stratified_rows
 from ..data.split import Kind
 from ..distances import Metric
 from ..models import build_model
@@ -86,14 +87,12 @@ def validation_mask(targets: IntArray, fraction: float, seed: int) -> NDArray[np
         >>> np.bincount(targets[validation_mask(targets, 0.2, seed=0)])
         array([2, 5])
     """
-    order = np.random.RandomState(seed).permutation(len(targets))
-    order = order[np.argsort(targets[order], kind="stable")]
-    spare = order[1:][np.diff(targets[order]) == 0]
-    if not len(spare):
+    total, rng = max(1, round(fraction * len(targets))), np.random.RandomState(seed)
+    rows = stratified_rows(targets, int(targets.max()) + 1, total, rng)
+    if not len(rows):
         raise ValueError("every sample of y is of another class, so none is left to validate on.")
-    count = min(max(1, round(fraction * len(targets))), len(spare))
     mask = np.zeros(len(targets), bool)
-    mask[spare[(2 * np.arange(count) + 1) * len(spare) // (2 * count)]] = True
+    mask[rows] = True
     return mask
 
 

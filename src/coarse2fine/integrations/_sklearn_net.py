@@ -8,23 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score  # type: ignore[import-untyped]
 from skorch import NeuralNetClassifier  # type: ignore[import-untyped]
-from skorch.callbacks import Callback, EarlyStopping, EpochScoring  # type: ignore[import-untyped]
+from skorch.callbacks import EarlyStopping, EpochScoring  # type: ignore[import-untyped]
 from skorch.helper import predefined_split  # type: ignore[import-untyped]
 from skorch.history import History  # type: ignore[import-untyped]
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from .._finite import all_finite, complaint
 from ..curriculum import Curriculum
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
 from ..models.table import TableMLP
+from ..training.finite import all_finite, complaint
+from ._curriculum import curriculum_from
+
+# The settings of the estimator that skorch's net takes under the same names.
+PASSED = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
 
 
 @dataclass(frozen=True)
@@ -32,76 +36,62 @@ class Training:
     """What the baseline's and the curriculum's training have in common.
 
     Args:
+        estimator: Its settings.
         module: Freshly made; each training starts from its weights.
         samples: To train on.
         valid: To validate on.
         weights: Of the classes, in the loss and in the validation accuracy.
-        label_smoothing: Of the loss.
-        patience: See `BestAtFinest`.
         seed: Of the order of the samples and of dropout, in each training alike.
-        settings: What else skorch's net is given.
     """
 
+    estimator: Any
     module: nn.Module
     samples: TensorDataset
     valid: TensorDataset
     weights: NDArray[Any] | None
-    label_smoothing: float
-    patience: int
     seed: int
-    settings: dict[str, Any]
 
-    def criterion(self, hierarchy: Hierarchy | None) -> CoarseToFineLoss:
-        """Return the loss."""
-        weight = None
-        if self.weights is not None:
-            weight = torch.as_tensor(self.weights, dtype=self.samples.tensors[0].dtype)
-        return CoarseToFineLoss(hierarchy, weight, label_smoothing=self.label_smoothing)
+    def train(self, hierarchy: Hierarchy | None = None, length: int = 0) -> NeuralNetClassifier:
+        """Return a net trained through the levels or, without a hierarchy, plainly.
 
-    def train(self, hierarchy: Hierarchy | None = None, length: int = 0) -> Trained:
-        """Train through the levels or, without a hierarchy, plainly.
+        It has its best weights and its history, and is fit for prediction only.
 
         Args:
             hierarchy: With a coarse level at least. Defaults to None.
             length: T. Defaults to 0.
         """
-        criterion = self.criterion(hierarchy)
-        curriculum = Curriculum(criterion, epochs=length) if hierarchy else None
-        first = curriculum.finest_epoch if curriculum else 0
-        check_room(first, self.settings["max_epochs"])
-        score = partial(accuracy, weights=self.weights)
+        criterion = self._criterion()
+        curriculum = curriculum_from(hierarchy, length, criterion=criterion) if hierarchy else None
+        if curriculum:
+            check_room(curriculum.finest_epoch, self.estimator.max_epochs)
         net = CheckedNet(
             copy.deepcopy(self.module),
             criterion=criterion,
+            optimizer__weight_decay=self.estimator.weight_decay,
             train_split=predefined_split(self.valid),
             iterator_train=Batches,
             iterator_train__shuffle=True,
             iterator_valid=Batches,
             predict_nonlinearity=probabilities,
-            callbacks=[LevelOfEpoch(curriculum), BestAtFinest(first, self.patience)],
-            callbacks__valid_acc=EpochScoring(score, name="valid_acc", lower_is_better=False),
-            **self.settings,
+            callbacks=[ThroughLevels(curriculum, self.estimator.patience)],
+            callbacks__valid_acc=EpochScoring(
+                partial(accuracy, weights=self.weights), name="valid_acc", lower_is_better=False
+            ),
+            **{name: getattr(self.estimator, name) for name in PASSED},
         )
         with seeded(self.seed):
             net.fit(self.samples, None)
-        history = History(net.history)  # a copy, as the net's is emptied with all it trained by
+        history = History(net.history)  # a copy, as it is emptied with all it was trained by
         net.trim_for_prediction()
+        net.history_ = history
         net.module = None  # else the weights would be pickled twice, and bound to their device
-        return Trained(net, history, max(row["valid_acc"] for row in history[first:]))
+        return net
 
-
-class Trained(NamedTuple):
-    """What came of a training.
-
-    Attributes:
-        net: The skorch net with its best weights, fit for prediction only.
-        history: One row an epoch.
-        score: The best validation accuracy at the finest level.
-    """
-
-    net: Any
-    history: Any
-    score: float
+    def _criterion(self) -> CoarseToFineLoss:
+        weight = None
+        if self.weights is not None:
+            weight = torch.as_tensor(self.weights, dtype=self.samples.tensors[0].dtype)
+        return CoarseToFineLoss(None, weight, label_smoothing=self.estimator.label_smoothing)
 
 
 class CheckedNet(NeuralNetClassifier):  # type: ignore[misc]
@@ -123,14 +113,24 @@ class CheckedNet(NeuralNetClassifier):  # type: ignore[misc]
         return loss
 
 
-class LevelOfEpoch(Callback):  # type: ignore[misc]
-    """Sets the loss to the level of every epoch, and notes it in the history.
+class ThroughLevels(EarlyStopping):  # type: ignore[misc]
+    """Sets the level of every epoch, and keeps the weights of the best one at the finest level.
+
+    The level is noted in the history. Early stopping counts from the finest level on.
 
     Args:
         curriculum: Of the net's criterion; None for plain training.
+        patience: Stop after so many epochs without a better one; 0 for never.
     """
 
-    def __init__(self, curriculum: Curriculum | None) -> None:
+    def __init__(self, curriculum: Curriculum | None, patience: int) -> None:
+        super().__init__(
+            monitor="valid_acc",
+            lower_is_better=False,
+            patience=patience or math.inf,
+            threshold=0,
+            load_best=True,
+        )
         self.curriculum = curriculum
 
     def on_epoch_begin(self, net: Any, **_: Any) -> None:
@@ -139,28 +139,9 @@ class LevelOfEpoch(Callback):  # type: ignore[misc]
             self.curriculum.step(len(net.history) - 1)
         net.history.record("level", net.criterion_.level)
 
-
-class BestAtFinest(EarlyStopping):  # type: ignore[misc]
-    """Keeps the weights of the best validation accuracy, of the epochs at the finest level.
-
-    Args:
-        first: The first epoch at the finest level, counted from 0.
-        patience: Stop after so many epochs without a better one; 0 for never.
-    """
-
-    def __init__(self, first: int, patience: int) -> None:
-        super().__init__(
-            monitor="valid_acc",
-            lower_is_better=False,
-            patience=patience or math.inf,
-            threshold=0,
-            load_best=True,
-        )
-        self.first = first
-
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Count the epoch if it is at the finest level."""
-        if len(net.history) > self.first:
+        if self.curriculum is None or self.curriculum.is_finest:
             super().on_epoch_end(net, **kwargs)
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
@@ -191,11 +172,10 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         count = len(self.dataset)
         order = torch.randperm(count) if self.shuffle else torch.arange(count)
-        starts = list(range(0, count, self.batch_size))
-        if self.shuffle and count > self.batch_size and count % self.batch_size == 1:
-            starts.pop()
-        for start, stop in zip(starts, [*starts[1:], count], strict=True):
-            yield self.dataset[order[start:stop]]
+        batches = list(torch.split(order, self.batch_size))
+        if self.shuffle and len(batches) > 1 and len(batches[-1]) == 1 < self.batch_size:
+            batches[-2:] = [torch.cat(batches[-2:])]
+        return (self.dataset[rows] for rows in batches)
 
 
 class StandardisedMLP(nn.Module):
@@ -229,6 +209,12 @@ def accuracy(net: Any, inputs: Any, targets: Any, weights: NDArray[Any] | None) 
     """Return a net's accuracy, each sample weighted by its class."""
     of_samples = None if weights is None else weights[targets]
     return float(accuracy_score(targets, net.predict(inputs), sample_weight=of_samples))
+
+
+def best_score(history: Any) -> float:
+    """Return the best validation accuracy at the finest level, which that of the last epoch is."""
+    finest = history[-1]["level"]
+    return float(max(row["valid_acc"] for row in history if row["level"] == finest))
 
 
 def probabilities(logits: Tensor) -> Tensor:

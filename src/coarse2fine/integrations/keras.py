@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._levels import check_labels
+from .._hierarchy.levels import to_class_indices
 from ..curriculum import Curriculum
 from ..errors import MissingExtraError, require
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ._common import warn_if_cut_short
+from ._curriculum import curriculum_from, warn_if_cut_short
 
 try:
     require("keras", "keras")  # says how to install it where it is missing
@@ -123,7 +123,7 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
             label = ops.where(ops.equal(label, self.ignore_class), 0, label)
         on_cpu = isinstance(label, torch.Tensor) and label.device.type == "cpu"
         if on_cpu and not torch.compiler.is_compiling():  # elsewhere a look would cost time
-            check_labels(label, classes)
+            to_class_indices(label, classes)
         owner = ops.take(self._clusters, self._level, axis=0)
         is_label = ops.equal(label, ops.arange(classes, dtype="int32"))
         return is_label, ops.equal(ops.take(owner, label), owner)
@@ -196,7 +196,7 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
     def on_train_begin(self, logs: Any = None) -> None:
         """Warn where training would end before the model is asked for the classes."""
         if self.params:
-            warn_if_cut_short(self.params["epochs"], self.finest_epoch, "epochs")
+            warn_if_cut_short(self.params["epochs"], self.curriculum, "epochs")
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Set the level of the epoch."""
@@ -224,9 +224,8 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
         if not isinstance(loss, CoarseToFineCrossentropy):
             raise TypeError(f"loss must be a CoarseToFineCrossentropy. Got {type(loss).__name__}.")
         self.loss = loss
-        # The curriculum of torch's loss does the arithmetic and the checks.
-        criterion = CoarseToFineLoss(loss.hierarchy)
-        self.curriculum = Curriculum(criterion, self._epochs, boundaries=self._boundaries)
+        # The curriculum of a torch loss does the arithmetic and the checks.
+        self.curriculum = curriculum_from(loss.hierarchy, self._epochs, boundaries=self._boundaries)
 
 
 def hierarchy_from_model(

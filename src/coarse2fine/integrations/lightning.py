@@ -7,29 +7,29 @@ from __future__ import annotations
 
 import copy
 import os
-import pickle
 import warnings
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import torch
 from torch import Tensor
 
-from .._printable import brief
+from ..checkpoints import read_lightning_checkpoint
 from ..curriculum import Curriculum, equal_shares
 from ..errors import require
 from ..heads import class_vectors, find_head
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..training.pickled import check_pickles
-from ._common import Source, hierarchy_from, warn_if_cut_short
+from ..runs.hierarchies import MATRICES
+from ._curriculum import Source, curriculum_from, hierarchy_from, warn_if_cut_short
 
 try:
     from lightning.pytorch import callbacks
 except ModuleNotFoundError:  # the same library goes by an older name too
     callbacks = require("pytorch_lightning.callbacks", "lightning")
+
+# Of the files that a hierarchy is read from, those which Lightning does not write.
+_OTHERS = (".json", ".safetensors", *MATRICES)
 
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule, Trainer
@@ -45,9 +45,10 @@ class CoarseToFineCallback(callbacks.Callback):
     epoch is logged as ``curriculum_level``.
 
     Args:
-        hierarchy: A `Hierarchy`; a trained classifier to make it from; the path of a
-            hierarchy's file, which ends in ``.json``; or the path of a checkpoint of the same
-            LightningModule, trained without this callback.
+        hierarchy: The path of a checkpoint of the same LightningModule, trained without this
+            callback; or anything else that a hierarchy is read from: a `Hierarchy`, a trained
+            classifier, a K×K matrix of distances, the path of a hierarchy's file
+            (``.json``), of a taxonomy, a matrix, a safetensors file or a run.
         epochs: T, the length of the curriculum in epochs.
         boundaries: Instead, the epochs at which the levels 1, 2, ... begin.
         criterion: The name of the loss in the module, where there are several. Defaults to
@@ -92,18 +93,20 @@ class CoarseToFineCallback(callbacks.Callback):
         """Give the loss its hierarchy; by now every strategy has restored its checkpoint."""
         criterion = _find_criterion(pl_module, self.criterion)
         if self._state:
-            criterion.hierarchy = Hierarchy.from_dict(self._state["hierarchy"])
-            self.curriculum = Curriculum(criterion, boundaries=self._state["boundaries"])
+            hierarchy = Hierarchy.from_dict(self._state["hierarchy"])
+            begins = self._state["boundaries"]
+            self.curriculum = curriculum_from(hierarchy, boundaries=begins, criterion=criterion)
             self._warn_if_restored_otherwise(self.curriculum)
         else:
             hierarchy = _from_rank_zero(trainer, lambda: self._make_hierarchy(pl_module))
-            criterion.hierarchy = hierarchy
-            self.curriculum = Curriculum(criterion, self.epochs, boundaries=self.boundaries)
+            self.curriculum = curriculum_from(
+                hierarchy, self.epochs, boundaries=self.boundaries, criterion=criterion
+            )
             boundaries = list(self.curriculum.boundaries)
             self._state = {"hierarchy": hierarchy.to_dict(), "boundaries": boundaries}
         is_endless = trainer.max_epochs in (None, -1)
         if trainer.is_global_zero and not (is_endless or trainer.fast_dev_run):  # type: ignore[attr-defined]
-            warn_if_cut_short(trainer.max_epochs or 0, self.curriculum.finest_epoch, "max_epochs")
+            warn_if_cut_short(trainer.max_epochs or 0, self.curriculum, "max_epochs")
         # A training that is resumed within an epoch has no start of this epoch.
         self.on_train_epoch_start(trainer, pl_module)
 
@@ -139,9 +142,9 @@ class CoarseToFineCallback(callbacks.Callback):
 
     def _make_hierarchy(self, pl_module: LightningModule) -> Hierarchy:
         source = self.hierarchy
-        if isinstance(source, str | os.PathLike) and Path(source).suffix != ".json":
+        if isinstance(source, str | os.PathLike) and _is_checkpoint(Path(source)):
             return _hierarchy_of_checkpoint(Path(source), pl_module, self.head)
-        return hierarchy_from(source, self.head)
+        return hierarchy_from(source, head=self.head)
 
 
 class CoarseToFineEarlyStopping(callbacks.EarlyStopping):
@@ -202,44 +205,23 @@ def _from_rank_zero(trainer: Trainer, make: Callable[[], Hierarchy]) -> Hierarch
 # --------------------------------------------------------------- a baseline's checkpoint
 
 
+def _is_checkpoint(path: Path) -> bool:
+    """Whether a path is a Lightning checkpoint's, which may have any suffix but those of others."""
+    return not path.is_dir() and path.suffix.lower() not in _OTHERS
+
+
 def _hierarchy_of_checkpoint(path: Path, pl_module: LightningModule, head: str | None) -> Hierarchy:
     """Return the hierarchy of a baseline's final layer; nothing else of it is kept."""
+    # The new module is of the same class, so it tells which layer is the final one. That is surer
+    # than a look at the file alone, and a checkpoint of another module is noticed.
     name, layer = find_head(pl_module, head)
     layer = copy.deepcopy(layer)
-    stored = _read_weights(path)
+    stored = read_lightning_checkpoint(path)
     expected = {f"{name}.{key}": value for key, value in layer.state_dict().items()}
     _check_weights(path, stored, expected)
     weights = {key.removeprefix(f"{name}."): stored[key] for key in expected}
     layer.load_state_dict(weights, assign=True)  # takes them whole, on whatever device it is
     return Hierarchy.from_embeddings(class_vectors(layer))
-
-
-def _read_weights(path: Path) -> dict[str, Tensor]:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"there is no file {path} to make the hierarchy from; it should be a Lightning "
-            f"checkpoint or, ending in .json, a saved hierarchy."
-        )
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            f"{path} is not a Lightning checkpoint, or not all of one; the name of a saved "
-            f"hierarchy must end in .json."
-        )
-    try:
-        check_pickles(path)
-        content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except pickle.UnpicklingError as error:
-        raise ValueError(
-            f"{path} holds Python objects, such as hyperparameters, that could run any code, so it "
-            f"is not read; if you trust it, load the baseline by load_from_checkpoint(..., "
-            f"weights_only=False) and give that module in place of the path."
-        ) from error
-    except Exception as error:  # broken data leads torch to raise whatever
-        reason = brief(error) or type(error).__name__
-        raise ValueError(f"{path} is not a Lightning checkpoint: {reason}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("state_dict"), dict):
-        raise ValueError(f"{path} is not a Lightning checkpoint: it has no 'state_dict'.")
-    return dict(content["state_dict"])
 
 
 def _check_weights(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from .._arrays import IntArray
-from .._levels import match_names
+from .._hierarchy.levels import match_names
+from .._util.arrays import IntArray
 from ..clustering import Linkage
-from ..curriculum import capped_length, epochs_to_reach, equal_shares
+from ..curriculum import equal_shares
 from ..errors import require
 from ..heads import class_vectors
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
-from ._common import Source, hierarchy_from
+from ._curriculum import Source, hierarchy_from, length_of
 from ._sklearn_inputs import check_settings, fresh_module, validation_mask
 
 require("skorch", "sklearn")  # says how to install it where it is missing
@@ -34,7 +34,7 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
-from ._sklearn_net import StandardisedMLP, Trained, Training, check_room, seeded
+from ._sklearn_net import StandardisedMLP, Training, best_score, check_room, seeded
 
 
 class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,9 +68,10 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             validation accuracy. Defaults to None: all are 1.
         validation_fraction: The share of the samples to validate on, of every class alike.
             Defaults to 0.2.
-        hierarchy: A `Hierarchy`, the path of a saved one, or a trained network to read it
-            from. Where its classes have no names, they are in the order of ``classes_``.
-            Defaults to None: made from the baseline.
+        hierarchy: A `Hierarchy`, a K×K matrix of distances, a trained network, or the path
+            of any file or run that a hierarchy is read from. Where its classes have no
+            names, they are in the order of ``classes_``. Defaults to None: made from the
+            baseline.
         metric: How far apart classes are, see `Hierarchy.from_classifier`; the confusion
             metrics look at the validation samples. Defaults to ``"embedding"``.
         linkage: See `cluster_distances`. Defaults to ``"single"``.
@@ -167,10 +168,11 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold two classes or more. Got one class, {labels[0]!r}.")
         hierarchy = self._given_hierarchy()
-        baseline, trained = self._train(self._training(inputs, targets), hierarchy)
-        self.net_, self.history_, self.best_validation_score_ = trained
+        baseline, self.net_ = self._train(self._training(inputs, targets), hierarchy)
+        self.history_ = self.net_.history
+        self.best_validation_score_ = best_score(self.history_)
         self.baseline_history_ = baseline.history if baseline else None
-        self.baseline_score_ = baseline.score if baseline else None
+        self.baseline_score_ = best_score(baseline.history) if baseline else None
         self.n_iter_ = len(self.history_)
         return self
 
@@ -215,13 +217,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         with seeded(seed):
             module = self._fresh_module(samples.tensors[0])
-        passed = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
-        settings = {name: getattr(self, name) for name in passed}
-        settings["optimizer__weight_decay"] = self.weight_decay
-        weights = self._class_weights(targets)
-        return Training(
-            module, samples, valid, weights, self.label_smoothing, self.patience, seed, settings
-        )
+        return Training(self, module, samples, valid, self._class_weights(targets), seed)
 
     def _fresh_module(self, inputs: Tensor) -> nn.Module:
         """Return the network with its initial weights."""
@@ -240,58 +236,60 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     # ------------------------------------------------------------------------ the curriculum
 
-    def _train(self, training: Training, given: Hierarchy | None) -> tuple[Any, Trained]:
-        """Return the baseline, or None where none was needed, and what came of training."""
+    def _train(self, training: Training, given: Hierarchy | None) -> tuple[Any, Any]:
+        """Return the nets of the baseline, None where none was needed, and of the curriculum."""
         is_flat = len(self.classes_) == 2 or (given is not None and len(given.levels) == 1)
         if is_flat or self.curriculum_epochs == 0:
             self.hierarchy_, self.curriculum_length_ = None, 0
             baseline = training.train()
             return baseline, baseline
-        baseline = self._needed_baseline(training, given)
+        self._check_early(training, given)
+        is_needed = given is None or self.curriculum_epochs == "auto"
+        baseline = training.train() if is_needed else None
         self.hierarchy_ = given or self._hierarchy_of(baseline, training)
-        self.curriculum_length_ = self._length(baseline, len(self.hierarchy_.levels))
+        accuracies = baseline.history[:, "valid_acc"] if baseline else ()
+        self.curriculum_length_ = length_of(
+            self.curriculum_epochs, accuracies, self.max_epochs, len(self.hierarchy_.levels)
+        )
         return baseline, training.train(self.hierarchy_, self.curriculum_length_)
 
-    @property
-    def _class_names(self) -> list[str]:
-        return [str(label) for label in self.classes_]
+    def _check_early(self, training: Training, given: Hierarchy | None) -> None:
+        """Refuse before the baseline is trained what would be refused after it."""
+        levels = len(given.levels) if given else 2  # at least
+        length = levels - 1 if self.curriculum_epochs == "auto" else int(self.curriculum_epochs)
+        check_room(equal_shares(length, levels)[-1], self.max_epochs)
+        if given is None and not self._uses_confusion:
+            class_vectors(training.module, self.head)
 
     @property
     def _uses_confusion(self) -> bool:
         return isinstance(self.metric, str) and self.metric in CONFUSION_METRICS
 
+    @property
+    def _how(self) -> dict[str, Any]:
+        """How a hierarchy is made, in the words of `read_hierarchy`."""
+        return {
+            "metric": self.metric,
+            "linkage": self.linkage,
+            "head": self.head,
+            "class_names": [str(label) for label in self.classes_],
+        }
+
     def _given_hierarchy(self) -> Hierarchy | None:
         if self.hierarchy is None:
             return None
-        given = hierarchy_from(self.hierarchy, self.head)
+        how = self._how
+        given = hierarchy_from(self.hierarchy, **how)
         if len(given.levels) > 1:
-            return given.for_classes(self._class_names)
-        match_names(given.class_names, self._class_names, given.num_classes)
+            return given.for_classes(how["class_names"])
+        match_names(given.class_names, how["class_names"], given.num_classes)
         return given  # as for_classes would warn again that it is flat
 
-    def _needed_baseline(self, training: Training, given: Hierarchy | None) -> Any:
-        """Return the baseline, or None where the hierarchy and T are given."""
-        levels = len(given.levels) if given else 2  # at least
-        length = levels - 1 if self.curriculum_epochs == "auto" else int(self.curriculum_epochs)
-        check_room(equal_shares(length, levels)[-1], self.max_epochs)
-        if given is None and not self._uses_confusion:
-            class_vectors(training.module, self.head)  # refuses now what it would refuse later
-        is_needed = given is None or self.curriculum_epochs == "auto"
-        return training.train() if is_needed else None
-
-    def _hierarchy_of(self, baseline: Trained, training: Training) -> Hierarchy:
+    def _hierarchy_of(self, baseline: Any, training: Training) -> Hierarchy:
         """Return the hierarchy that the baseline's final layer, or its confusion, gives."""
-        options: dict[str, Any] = {"linkage": self.linkage, "class_names": self._class_names}
+        pairs = None
         if self._uses_confusion:
-            pairs = baseline.net.predict(training.valid), training.valid.tensors[1].numpy()
-            classes = len(self.classes_)
-            return Hierarchy.from_confusion(pairs, self.metric, num_classes=classes, **options)
-        options |= {"head": self.head, "seed": training.seed}
-        return Hierarchy.from_classifier(baseline.net.module_, self.metric, **options)
-
-    def _length(self, baseline: Any, levels: int) -> int:
-        """Return T."""
-        if self.curriculum_epochs != "auto":
-            return int(self.curriculum_epochs)
-        reached = epochs_to_reach(baseline.history[:, "valid_acc"])
-        return max(capped_length(reached, self.max_epochs), levels - 1)
+            pairs = baseline.predict(training.valid), training.valid.tensors[1].numpy()
+        return Hierarchy.from_classifier(
+            baseline.module_, confusion=pairs, seed=training.seed, **self._how
+        )

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..curriculum import Curriculum
 from ..errors import require
 from ..loss import CoarseToFineLoss
-from ._common import Source, hierarchy_from, warn_if_cut_short
+from ._curriculum import Source, curriculum_from, warn_if_cut_short
 
 require("transformers.trainer_callback", "transformers")  # says how to install it
 
@@ -46,8 +46,8 @@ def coarse_to_fine(
     """Return what a Trainer needs: its ``compute_loss_func`` and one of its ``callbacks``.
 
     Args:
-        hierarchy: A `Hierarchy`, a trained classifier to make it from, or the path of a
-            hierarchy's file.
+        hierarchy: A trained classifier to make it from, a `Hierarchy`, a K×K matrix of
+            distances, or the path of any file or run that a hierarchy is read from.
         epochs: T, the length of the curriculum in epochs.
         steps: T in optimiser steps instead.
         boundaries: Instead of either, the epochs at which the levels 1, 2, ... begin.
@@ -65,8 +65,9 @@ def coarse_to_fine(
         >>> callback.curriculum
         Curriculum(boundaries=(5,), epoch=0, level=0)
     """
-    criterion = CoarseToFineLoss(hierarchy_from(hierarchy, head), weight)
-    curriculum = Curriculum(criterion, epochs, steps=steps, boundaries=boundaries)
+    criterion = CoarseToFineLoss(weight=weight)
+    lengths: dict[str, Any] = {"epochs": epochs, "steps": steps, "boundaries": boundaries}
+    curriculum = curriculum_from(hierarchy, **lengths, criterion=criterion, head=head)
     unit: Literal["epoch", "global_step"] = "epoch" if steps is None else "global_step"
     loss = CoarseToFineComputeLoss(criterion)
     return loss, CoarseToFineCallback(loss, curriculum, unit, label_smoothing)
@@ -214,7 +215,7 @@ class CoarseToFineCallback(TrainerCallback):
 
     def _check_length(self, state: Any) -> None:
         what = "num_train_epochs" if self.unit == "epoch" else "max_steps"
-        warn_if_cut_short(getattr(state, what), self.curriculum.finest_epoch, what)
+        warn_if_cut_short(getattr(state, what), self.curriculum, what)
 
     def _state(self) -> dict[str, Any]:
         return self.curriculum.state_dict() | {"unit": self.unit}

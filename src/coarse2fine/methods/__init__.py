@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import math
+from collections.abc import Mapping
 from reprlib import repr as short
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .._imports import imported
+from .._util.imports import imported
 
 if TYPE_CHECKING:
-    from .base import Method
+    from .base import Method, Plan
 
-# What can be compared with plain training, imported when used.
+# What can be compared with plain training. Names of places, not classes: to list the methods,
+# as the command line does, need not import torch.
 METHODS = {
     "continuous": "coarse2fine.methods.continuous:Continuous",
     "staged": "coarse2fine.methods.staged:Staged",
@@ -21,6 +25,8 @@ METHODS = {
     "nbdt": "coarse2fine.methods.nbdt:NBDT",
 }
 PLAIN = "plain"
+
+Settings = Mapping[str, float]
 
 
 def find_method(name: str) -> type[Method]:
@@ -44,4 +50,66 @@ def find_method(name: str) -> type[Method]:
     found = imported(location, "method")
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise TypeError(f"method {short(name)} must be a subclass of {Method.__module__}.Method.")
+    return found
+
+
+def build_method(name: str, plan: Plan, settings: Settings | None = None) -> Method:
+    """Return a new method for a plan.
+
+    Args:
+        name: See `find_method`.
+        plan: What every method is given.
+        settings: Settings of any methods, such as ``{"nbdt.weight": 10}``; those of other
+            methods are ignored. Defaults to None.
+    """
+    kind: Any = find_method(name)
+    method: Method = kind(plan, **settings_of(name, settings or {}))
+    return method
+
+
+def settings_of(name: str, settings: Settings) -> dict[str, float]:
+    """Return the settings of one method, under its own names for them, checked.
+
+    Examples:
+        >>> settings_of("nbdt", {"nbdt.weight": 10, "spl.growth": 1.5})
+        {'weight': 10}
+    """
+    # At the last dot: a method of one's own, package.module:Class, has dots of its own.
+    split = [(*key.rpartition("."), value) for key, value in settings.items()]
+    own = {setting: value for method, _, setting, value in split if method == name}
+    kind = find_method(name)
+    defaults = _defaults(kind)
+    for setting, value in own.items():
+        if setting not in defaults:
+            known = f"but {', '.join(defaults)}" if defaults else "nor any other"
+            raise ValueError(f"the method {name} has no setting {short(setting)}, {known}.")
+        is_whole = isinstance(defaults[setting], int)
+        _check_value(setting, value, kind.least.get(setting, -math.inf), is_whole)
+    return own
+
+
+def _check_value(setting: str, value: float, least: float, is_whole: bool) -> None:
+    is_number = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
+    if not is_number or not least <= value < math.inf:
+        what = "an integer" if is_whole else "a number"
+        bound = "" if math.isinf(least) else f" of at least {least:g}"
+        raise ValueError(f"{setting} must be {what}{bound}. Got {short(value)}.")
+
+
+def _defaults(kind: type[Method]) -> dict[str, float]:
+    """Return the keyword arguments of a method that have defaults, inherited ones included.
+
+    The signature is the only declaration of a setting. A base's settings are the method's too
+    as long as its constructor passes them on, by ``**settings``.
+    """
+    from .base import Method
+
+    found: dict[str, float] = {}
+    for base in kind.__mro__:
+        if issubclass(base, Method) and base is not Method and "__init__" in vars(base):
+            parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+            own = {p.name: p.default for p in parameters if p.default is not p.empty}
+            found = {**own, **found}
+            if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+                break
     return found

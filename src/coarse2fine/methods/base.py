@@ -1,4 +1,4 @@
-"""What the training loop asks of a method."""
+"""The protocol between the training loop and a method."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ class Stage:
         patience: Stop after so many epochs without a better validation accuracy; 0 for
             never.
         counts_from: The first epoch of the stage that may be the best. Defaults to 0.
+        exactly: Train for so many epochs, whatever `epochs` and `patience` say. Defaults to
+            None: they decide.
     """
 
     outputs: int
     epochs: int
     patience: int
     counts_from: int = 0
+    exactly: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Plan:
         stage_epochs: The most epochs for each coarse stage. Defaults to None: `epochs`.
         num_samples: How many samples there are to train on. Defaults to 0.
         class_vectors: The final layer's weight in the trained baseline, one row a class.
+        exactly: See `Stage`; for plain training alone. Defaults to None.
     """
 
     num_classes: int
@@ -60,25 +64,26 @@ class Plan:
     stage_epochs: int | None = None
     num_samples: int = 0
     class_vectors: NDArray[Any] | None = None
+    exactly: int | None = None
 
     @property
     def single_stage(self) -> tuple[Stage, ...]:
         """One stage on the target classes that takes all epochs."""
-        return (Stage(self.num_classes, self.epochs, self.patience),)
+        return (Stage(self.num_classes, self.epochs, self.patience, exactly=self.exactly),)
 
 
 class Method(nn.Module, ABC):
     """A way to train: its stages, its loss, and what changes from epoch to epoch.
 
-    It is made from a `Plan`, and from settings of its own, numbers, as keyword arguments
-    with defaults. The module's buffers are its state: they move with it and are saved with a run.
-    A method that is a function of the epoch alone, as the curriculum is, needs none. Each of
-    several processes has the method whole, and all must end a batch with the same state.
+    It is created from a `Plan` and from its own settings: numbers, keyword arguments with
+    defaults. Its buffers are its state: they move with the module and are saved with a run. A
+    method that depends on the epoch alone, as the curriculum does, needs none. Of several
+    processes each has its own copy, and all must end a batch with the same state.
 
     Attributes:
         needs: What its plan must have beside numbers: ``"hierarchy"``, ``"length"`` (T),
             ``"class_vectors"``.
-        least: The least value of those of its settings that have one.
+        least: The smallest valid value of each setting that has one.
         stages: In the order in which they are trained; the last is on the target classes.
         level: The level of the hierarchy in force, None where there is none.
         clusters: Class → output at that level, None where each class is its own.
@@ -91,14 +96,14 @@ class Method(nn.Module, ABC):
     clusters: Tensor | None = None
 
     def begin_epoch(self, stage: int, epoch: int, sample_losses: Callable[[], Tensor]) -> None:
-        """Bring the method to an epoch.
+        """Prepare for an epoch.
 
         Args:
             stage: Counted from 0.
             epoch: Of the stage, counted from 0.
             sample_losses: Returns the cross-entropy of each training sample now, by the
                 model in evaluation mode and without augmentation. It costs a pass over the
-                data, and all processes must call it alike.
+                data, and all processes must call it equally often.
         """
 
     @abstractmethod
@@ -109,24 +114,24 @@ class Method(nn.Module, ABC):
         """Learn from a batch, after the model has.
 
         Args:
-            total: Returns the sum of a tensor over all processes, which must call it alike.
+            total: Returns the sum of a tensor over all processes, which must all call it.
         """
 
     def decide(self, logits: Tensor) -> dict[str, Tensor]:
         """Return the predicted classes at the finest level, by each rule of inference.
 
-        The first is the one that counts.
+        Accuracies are those of the first rule; the others are reported beside it.
         """
         return by_argmax(logits)
 
 
 def by_argmax(logits: Tensor) -> dict[str, Tensor]:
-    """Return the most probable outputs, as most methods predict."""
+    """Return the most probable outputs, the rule of most methods."""
     return {"argmax": logits.argmax(1)}
 
 
 def needed_hierarchy(plan: Plan) -> Hierarchy:
-    """Return the plan's hierarchy, which the method cannot do without."""
+    """Return the plan's hierarchy, or raise a ValueError if it has none that fits."""
     if plan.hierarchy is None:
         raise ValueError("this method needs a hierarchy.")
     if plan.hierarchy.num_classes != plan.num_classes:

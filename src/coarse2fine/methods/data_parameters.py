@@ -1,4 +1,9 @@
-"""Data parameters: a temperature for each class, or for each class and sample, is learned."""
+"""Data parameters (Saxena et al., 2019): learned temperatures of classes and samples.
+
+The logits are divided by σ = exp(c_y), or exp(c_y) + exp(s_i) for class y and sample i. Large
+temperatures make a sample's gradients small, so that the model learns by itself what to
+leave for later. They are not used at inference.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from torch import Tensor, nn
 from ..data.batches import Batch
 from .base import Method, Plan
 
-LARGEST = math.log(20)
+LARGEST = math.log(20)  # of a logarithm: temperatures stay between 1/20 and 20
 SMALLEST_INIT = 1e-30  # it must be more than 0
 MOMENTUM = 0.9
 
@@ -21,13 +26,14 @@ MOMENTUM = 0.9
 class LogParameters(nn.Module):
     """The logarithms of some temperatures, learned by gradient descent with momentum.
 
-    Entries that a batch does not have keep their value and their momentum.
+    Entries that are not in a batch keep their value and their momentum. torch's SGD would go
+    on moving them by their momentum, and decay it; and a sample is in one batch an epoch.
 
     Args:
         count: How many there are.
-        init: What each temperature is at first.
+        init: The initial value of each temperature.
         learning_rate: It never changes.
-        weight_decay: How strongly the logarithms are drawn to 0.
+        weight_decay: How strongly the logarithms are pulled towards 0.
     """
 
     values: Tensor
@@ -47,14 +53,18 @@ class LogParameters(nn.Module):
         self.register_buffer("uses", torch.zeros(count), persistent=False)
 
     def add(self, entries: Tensor, gradients: Tensor) -> None:
-        """Note the gradients of a loss, one for each sample of a batch's part."""
+        """Add the gradients of a loss, one for each sample of this process's part of a batch."""
         self.gradient.index_add_(0, entries, gradients)
         self.uses.index_add_(0, entries, torch.ones_like(gradients))
 
     def step(self, total: Callable[[Tensor], Tensor]) -> None:
-        """Learn from the gradients that all processes noted for a batch."""
+        """Update the entries by what all processes have added for a batch."""
+        # All processes have all entries, and compute the same update from the same sums.
         gradient, uses = total(torch.stack([self.gradient, self.uses]))
+        # The gradient of ½ · weight_decay · Σ value², once for every sample that has the entry.
         gradient = gradient + self.weight_decay * uses * self.values
+        # By masks of all entries, as their number would differ from batch to batch, and to know
+        # it would wait for the device.
         used = uses > 0
         velocity = torch.where(used, MOMENTUM * self.velocity + gradient, self.velocity)
         self.velocity.copy_(velocity)
@@ -68,7 +78,7 @@ class ClassParameters(Method):
 
     Args:
         plan: What every method is given.
-        class_init: What each temperature is at first. Defaults to 1.0.
+        class_init: The initial value of each temperature. Defaults to 1.0.
         class_learning_rate: Defaults to 0.1.
         class_weight_decay: Of the temperatures' logarithms. Defaults to 1e-4.
     """
@@ -94,20 +104,26 @@ class ClassParameters(Method):
         )
 
     def parts(self, batch: Batch) -> list[tuple[LogParameters, Tensor]]:
-        """Return the parameters whose exponentials sum up to a sample's temperature.
+        """Return the parameters whose exponentials add up to a sample's temperature.
 
         Returns:
-            Each with the entry of every sample.
+            Pairs of parameters and each sample's entry in them.
         """
         return [(self.classes, batch.targets)]
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Return the mean loss, and note the gradients of the temperatures."""
+        """Return the mean loss, and add up the gradients of the temperatures.
+
+        The latter in closed form, without a graph through the temperatures: see `_slope`.
+        """
         parts = self.parts(batch)
         terms = [parameters.values[entries].exp() for parameters, entries in parts]
         temperature = torch.stack(terms).sum(0)
         scaled = logits.float() / temperature[:, None]
-        if batch.share:  # without it, this is another process's sample
+        # Without a share, these samples are another process's, and only fill up this one's batch.
+        if batch.share:
+            # The mean over the whole batch, whose parts are added up in `end_batch`. With
+            # σ = Σ exp(c), the derivative of log σ by one c is exp(c) / σ.
             slope = _slope(scaled.detach(), batch.targets) / batch.total
             for (parameters, entries), term in zip(parts, terms, strict=True):
                 parameters.add(entries, slope * term / temperature)
@@ -123,7 +139,7 @@ class InstanceParameters(ClassParameters):
 
     Args:
         plan: What every method is given.
-        instance_init: What each sample's part is at first. Defaults to 0.001.
+        instance_init: The initial value of each sample's part. Defaults to 0.001.
         instance_learning_rate: Defaults to 0.8.
         instance_weight_decay: Of the parts' logarithms. Defaults to 1e-8.
         **class_settings: See `ClassParameters`.
@@ -164,8 +180,8 @@ class InstanceParameters(ClassParameters):
 def _slope(scaled: Tensor, targets: Tensor) -> Tensor:
     """Return the derivative of each sample's cross-entropy by its log-temperature.
 
-    The loss at logits u = z/σ has the gradient p - y by u, and u falls by itself as log σ
-    grows by 1.
+    With u = z/σ, the loss has the gradient p - y by u, and ∂u/∂log σ = -u. So the derivative is
+    -(p - y)·u = u_y - Σ p u.
     """
     expected = (scaled.softmax(1) * scaled).sum(1)
     return scaled.gather(1, targets[:, None]).squeeze(1) - expected

@@ -6,23 +6,29 @@ import torch
 from torch import Tensor
 
 from ..data.batches import Batch
-from ..functional import coarse_cross_entropy
-from .base import Method, Plan, needed_hierarchy, stacked_levels
+from ..loss import CoarseToFineLoss
+from .base import Method, Plan, needed_hierarchy
 
 
 class Multitask(Method):
     """The mean of the marginalised losses of all levels, in every epoch."""
 
     needs = frozenset({"hierarchy"})
-    levels: Tensor
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
-        levels = stacked_levels(needed_hierarchy(plan))
-        self.register_buffer("levels", levels, persistent=False)
+        hierarchy = needed_hierarchy(plan)
+        self.num_levels = len(hierarchy.levels)
+        # It prepares each level once. The function would do so in every batch, and wait for the
+        # device each time to learn how large the largest cluster is.
+        self.criterion = CoarseToFineLoss(hierarchy)
         self.stages = plan.single_stage
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean over the levels of the mean loss at each."""
-        losses = [coarse_cross_entropy(logits, batch.targets, level) for level in self.levels]
+        losses: list[Tensor] = []
+        for level in range(self.num_levels):
+            self.criterion.level = level
+            losses.append(self.criterion(logits, batch.targets))
+        # The mean, not the sum, so that learning rates mean the same as in plain training.
         return torch.stack(losses).mean()

@@ -1,4 +1,4 @@
-"""Neural-backed decision trees: a binary tree over the classes, in the loss and at inference."""
+"""Neural-backed decision trees (Wan et al., 2020): a binary tree in the loss and at inference."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from .base import Method, Plan
 class BinaryTree(nn.Module):
     """A binary tree over K classes, which turns logits into decisions along its paths.
 
-    A node's logit is the mean over its classes. At each of the K - 1 forks the two children
-    compete by a softmax.
+    A node's logit is the mean of its classes' logits. At each of the K - 1 forks a softmax over
+    the two children decides. All forks are computed at once, by matrix products: paths differ
+    in length, and a walk down the tree for each sample would be a loop in Python.
 
     Args:
-        class_vectors: The final layer's weight, one row a class; the tree is made from it by
-            agglomerative clustering after Ward.
+        class_vectors: The final layer's weight, one row per class; the tree is built from it
+            by Ward's agglomerative clustering.
 
     Attributes:
-        members: (2K - 2, K). Node → share of each class in its mean. The children of fork i,
-            in the order in which Ward's method makes them, are rows 2i and 2i + 1.
+        members: (2K - 2, K). Node → weight of each class in its mean. The children of fork i,
+            in the order in which Ward's method finds them, are rows 2i and 2i + 1.
     """
 
     members: Tensor
 
     def __init__(self, class_vectors: Tensor) -> None:
         super().__init__()
+        # Row i of `merges` joins two nodes to node K + i; the classes are nodes 0 to K - 1.
         merges = linkage(class_vectors.double().cpu().numpy(), method="ward")
         sets = list(torch.eye(len(class_vectors)))
         for left, right in merges[:, :2].astype(int):
@@ -43,11 +45,12 @@ class BinaryTree(nn.Module):
 
     @property
     def paths(self) -> Tensor:
-        """(2K - 2, K). Whether a class lies below a node."""
+        """(2K - 2, K). 1 where a class lies below a node, else 0."""
         return (self.members > 0).float()
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """Return each class's log-probability, the sum over the forks on its path."""
+        # In logarithms, as products of many probabilities would underflow.
         return self._forks(logits).log_softmax(2).flatten(1) @ self.paths
 
     def soft(self, logits: Tensor) -> Tensor:
@@ -55,10 +58,11 @@ class BinaryTree(nn.Module):
         return self.log_probabilities(logits).argmax(1)
 
     def hard(self, logits: Tensor) -> Tensor:
-        """Return the classes where a descent ends that takes the better child at each fork."""
+        """Return the classes that a descent by the better child at each fork ends at."""
         forks = self._forks(logits)
         goes_left = forks[:, :, 0] >= forks[:, :, 1]
         refused = torch.stack([~goes_left, goes_left], 2).flatten(1).float()
+        # Exactly one class has no refused node on its path: the one the descent ends at.
         return (refused @ self.paths).argmin(1)
 
     def _forks(self, logits: Tensor) -> Tensor:
@@ -67,13 +71,13 @@ class BinaryTree(nn.Module):
 
 
 class NBDT(Method):
-    """Cross-entropy of the network's logits and of the tree's path probabilities together.
+    """The sum of two cross-entropies: of the logits, and of the tree's path probabilities.
 
-    Predictions are the tree's, softly; those of hard inference are reported beside them.
+    Predictions are those of the tree by soft inference; hard inference is reported beside it.
 
     Args:
         plan: What every method is given.
-        weight: ω, that of the tree's loss. Defaults to 1.0.
+        weight: ω, the weight of the tree's loss. Defaults to 1.0.
     """
 
     needs = frozenset({"class_vectors"})
@@ -93,7 +97,9 @@ class NBDT(Method):
         self.tree = BinaryTree(torch.as_tensor(plan.class_vectors))
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Return the mean of both losses."""
+        """Return the sum of both mean losses."""
+        # nll_loss, as these are log-probabilities; the authors' code puts them through another
+        # softmax, which flattens them.
         paths = F.nll_loss(self.tree.log_probabilities(logits), batch.targets)
         return F.cross_entropy(logits, batch.targets) + self.weight * paths
 

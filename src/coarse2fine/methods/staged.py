@@ -12,12 +12,12 @@ from .base import Method, Plan, Stage, needed_hierarchy, stacked_levels
 
 
 class Staged(Method):
-    """Plain training on the clusters of one level after the other, the encoder carried over.
+    """Plain training on the clusters of one level after the other; the encoder is kept.
 
-    Each stage has as many outputs as its level has clusters, and goes on until validation
-    accuracy at that level no longer improves, or to its cap. The next stage takes the
-    encoder of the best epoch, a fresh final layer and a fresh optimiser, as the authors'
-    release does.
+    Each stage has as many outputs as its level has clusters, and lasts until validation
+    accuracy at that level no longer improves, or for as many epochs as it may have. The next
+    stage starts from the encoder of the best epoch, with a new final layer and a new
+    optimiser, as in the authors' release.
     """
 
     needs = frozenset({"hierarchy"})

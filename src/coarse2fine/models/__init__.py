@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._imports import imported
+from .._util.imports import imported
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "build_model", "default_model", "is_ours"]
 
-# Which data a model is for and where it is made, imported on first use.
+# The kind of data that a model is for and its place, which is imported on first use: to list
+# the models, as the command line does, need not import torch.
 MODELS: dict[str, tuple[Kind, str]] = {
     "cnn": ("image", "coarse2fine.models.cnn:CNN"),
     "resnet18": ("image", "coarse2fine.models.resnet:resnet18"),
@@ -38,10 +39,10 @@ def build_model(
     """Return a new model for the given data.
 
     Args:
-        name: One of `MODELS`; or ``package.module:callable``, which may also lie in the
+        name: One of `MODELS`; or ``package.module:callable``, which may also be in the
             current directory; or a callable. It is called with those of the following keyword
             arguments that its signature names: num_classes, which it must take; input_shape;
-            of images in_channels and image_size, their side; of tables in_features.
+            for images in_channels and image_size, their side; for tables in_features.
         num_classes: How many classes there are.
         input_shape: The shape of one sample, such as (3, 32, 32).
         kind: What the data is. Defaults to ``"image"``.
@@ -50,14 +51,14 @@ def build_model(
         >>> build_model("cnn", 10, (3, 32, 32)).head
         Linear(in_features=1024, out_features=10, bias=True)
     """
-    known = _known(num_classes, tuple(input_shape), kind)
+    known = _known_arguments(num_classes, tuple(input_shape), kind)
     if isinstance(name, str):
-        return _made(name, imported(_location(name, kind), "model"), known)
-    return _made(getattr(name, "__qualname__", type(name).__name__), name, known)
+        return _built(name, imported(_location(name, kind), "model"), known)
+    return _built(getattr(name, "__qualname__", type(name).__name__), name, known)
 
 
 def is_ours(model: object) -> bool:
-    """Whether a model is one of `MODELS`, called by its name or by where it is made.
+    """Return whether a model is one of `MODELS`, given by its name or by its place.
 
     Args:
         model: As `build_model` takes it.
@@ -71,7 +72,7 @@ def is_ours(model: object) -> bool:
 
 
 def default_model(kind: Kind) -> str:
-    """Return the name of the model for data of a kind, unless one is asked for.
+    """Return the name of the default model for a kind of data.
 
     Args:
         kind: What the data is.
@@ -90,7 +91,7 @@ def default_model(kind: Kind) -> str:
 
 
 def _location(name: str, kind: Kind) -> str:
-    """Return where a model is made, if it suits the kind of data."""
+    """Return the place of a model, if it suits the kind of data."""
     if ":" in name:
         return name
     if name not in MODELS:
@@ -111,9 +112,10 @@ def _location(name: str, kind: Kind) -> str:
 # ---------------------------------------------------------------------- calling it
 
 
-def _known(num_classes: int, shape: tuple[int, ...], kind: Kind) -> dict[str, Any]:
-    """Return all that can be told to a model about the data."""
+def _known_arguments(num_classes: int, shape: tuple[int, ...], kind: Kind) -> dict[str, Any]:
+    """Return everything about the data that a model can be called with."""
     known: dict[str, Any] = {"num_classes": num_classes, "input_shape": shape}
+    # A sample of text also has one dimension, but it is a length, not a number of features.
     if kind != "text" and len(shape) == 3:
         known |= {"in_channels": shape[0], "image_size": shape[1]}
     elif kind != "text" and len(shape) == 1:
@@ -121,9 +123,10 @@ def _known(num_classes: int, shape: tuple[int, ...], kind: Kind) -> dict[str, An
     return known
 
 
-def _made(name: str, factory: Any, known: dict[str, Any]) -> nn.Module:
+def _built(name: str, factory: Any, known: dict[str, Any]) -> nn.Module:
     from torch import nn
 
+    # A module is callable too, and would fail much later, at its first batch.
     if isinstance(factory, nn.Module) or not callable(factory):
         raise TypeError(
             f"model {name} must be a class or function that makes one, so that every run begins "
@@ -136,7 +139,7 @@ def _made(name: str, factory: Any, known: dict[str, Any]) -> nn.Module:
 
 
 def _arguments(name: str, factory: Callable[..., Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return what a callable is to be called with: all it names of what is known."""
+    """Return the keyword arguments for a callable: what is known and its signature names."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
     except ValueError as error:
@@ -153,6 +156,7 @@ def _arguments(name: str, factory: Callable[..., Any], known: dict[str, Any]) ->
             f"data is {', '.join(known)}."
         )
     _check_square(name, named, known)
+    # **kwargs get num_classes alone: they are often passed on to what knows no other.
     return {key: value for key, value in known.items() if key in named or key == "num_classes"}
 
 

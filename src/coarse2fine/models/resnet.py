@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+# Images above this side have the stem for ImageNet, which halves them twice: of CIFAR's 32
+# pixels, the four stages, which halve them three more times, would be left with a single one.
 _LARGE = 96
 
 
@@ -23,16 +25,16 @@ def resnet50(num_classes: int, input_shape: tuple[int, int, int]) -> ResNet:
 class ResNet(nn.Module):
     """A residual network with He's initialisation.
 
-    Images whose shorter side is at most 96 pixels (CIFAR, Tiny-ImageNet) are taken in by a
-    3×3 convolution at full resolution; larger ones (ImageNet) by a 7×7 convolution of stride
-    2 and a max-pooling. Parameters are named as in torchvision, whose weights for ImageNet
-    can thus be loaded.
+    Images whose shorter side is at most 96 pixels (CIFAR, Tiny-ImageNet) first go through a
+    3×3 convolution at full resolution, larger ones (ImageNet) through a 7×7 convolution of
+    stride 2 and a max-pooling. Parameters are named as in torchvision, so that its weights
+    for ImageNet can be loaded.
 
     Args:
         block: `BasicBlock` or `Bottleneck`.
         depths: How many blocks there are in each of the four stages.
         width: The channels of the first stage; each further stage has twice as many.
-        num_classes: How many classes the head tells apart.
+        num_classes: K.
         input_shape: Channels, height and width of an image.
 
     Attributes:
@@ -58,7 +60,7 @@ class ResNet(nn.Module):
         self.layer3 = stage(block, 2 * width, 4 * width, depths[2], 2)
         self.layer4 = stage(block, 4 * width, 8 * width, depths[3], 2)
         self.fc = nn.Linear(8 * width, num_classes)
-        self.apply(he_initialised)
+        self.apply(init_he_normal)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits, of shape (N, num_classes)."""
@@ -106,8 +108,8 @@ def conv1(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
     """Return a 1×1 convolution without bias, as batch normalisation follows.
 
     Args:
-        inputs: The channels that come in.
-        outputs: The channels that go out.
+        inputs: Input channels.
+        outputs: Output channels.
         stride: Defaults to 1.
     """
     return nn.Conv2d(inputs, outputs, 1, stride, bias=False)
@@ -117,8 +119,8 @@ def conv3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
     """Return a 3×3 convolution without bias that keeps the image's size but for the stride.
 
     Args:
-        inputs: The channels that come in.
-        outputs: The channels that go out.
+        inputs: Input channels.
+        outputs: Output channels.
         stride: Defaults to 1.
     """
     return nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
@@ -127,12 +129,12 @@ def conv3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
 def stage(
     block: Callable[[int, int, int], nn.Module], inputs: int, outputs: int, depth: int, stride: int
 ) -> nn.Sequential:
-    """Return blocks in a row, the first of which changes channels and resolution.
+    """Return a sequence of blocks, the first of which changes channels and resolution.
 
     Args:
-        block: Makes a block of the channels that come in, those that go out, and the stride.
-        inputs: The channels that come in.
-        outputs: The channels that go out.
+        block: Makes a block from input channels, output channels and stride.
+        inputs: Input channels.
+        outputs: Output channels.
         depth: How many blocks.
         stride: That of the first block.
     """
@@ -140,14 +142,14 @@ def stage(
     return nn.Sequential(block(inputs, outputs, stride), *rest)
 
 
-def he_initialised(module: nn.Module) -> None:
-    """Draw a convolution's weights from He's normal distribution; leave all else alone."""
+def init_he_normal(module: nn.Module) -> None:
+    """Initialise a convolution by He's normal distribution; leave everything else alone."""
     if isinstance(module, nn.Conv2d):
         nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
 
 def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential:
-    """Return what brings a block's input to the form of its output: often nothing at all."""
+    """Return what gives a block's input the shape of its output: often nothing at all."""
     if inputs == outputs and stride == 1:
-        return nn.Sequential()
+        return nn.Sequential()  # the identity, and without parameters, as in torchvision
     return nn.Sequential(conv1(inputs, outputs, stride), nn.BatchNorm2d(outputs))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-_ODD = 0x9E3779B1  # large, so that neighbouring numbers end up far apart
+# Knuth's multiplicative hash, a prime near 2³² divided by the golden ratio: it spreads
+# neighbouring numbers evenly.
+_GOLDEN = 0x9E3779B1
 
 
 class TextBag(nn.Module):
     """The mean of the embeddings of words and of pairs of neighbours, then a hidden layer.
 
-    Words and pairs share one table of embeddings by their hashes: there is no vocabulary to
-    keep, and the table stays small enough for every step of an optimiser to be quick.
+    Words and pairs share one table of embeddings by their hashes. So there is no vocabulary to
+    keep, and the table stays small, as optimisers update all of it in every step.
 
     Args:
         num_classes: K.
@@ -37,7 +39,7 @@ class TextBag(nn.Module):
     ) -> None:
         super().__init__()
         self.bag = nn.EmbeddingBag(vocabulary_size, width, mode="mean", padding_idx=0)
-        # The mean of many embeddings is small; at torch's 1.0 they would learn too slowly.
+        # Smaller than torch's 1.0, beside which the steps of an optimiser would be too small.
         _draw(self.bag.weight, std=0.3)
         self.hidden = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(dropout)
@@ -104,16 +106,17 @@ class TextTransformer(nn.Module):
         x = self.dropout(
             self.words(folded(tokens, self.words.num_embeddings)) + self.positions[:length]
         )
-        # Attention to nothing is NaN, so a sentence without words attends to its padding.
+        # A softmax over nothing is NaN, so a sentence without words attends to its padding.
         x = self.encoder(x, src_key_padding_mask=padding & ~padding.all(dim=1, keepdim=True))
         x = self.norm(x).masked_fill(padding.unsqueeze(-1), 0.0)
+        # The mean over words alone, so that it does not depend on the length of the batch.
         mean = x.sum(dim=1) / (~padding).sum(dim=1, keepdim=True).clamp(min=1)
         logits: Tensor = self.head(self.dropout(mean))
         return logits
 
 
 def folded(tokens: Tensor, size: int) -> Tensor:
-    """Return tokens as numbers below `size`, padding as 0.
+    """Return tokens as ids below `size`, padding as 0 and nothing else as 0.
 
     Examples:
         >>> folded(torch.tensor([0, 1, 4, 5, 6]), size=5)
@@ -130,13 +133,14 @@ def neighbour_pairs(tokens: Tensor, size: int) -> Tensor:
         size: One more than the greatest hash.
     """
     left, right = tokens[:, :-1], tokens[:, 1:]
-    # Multiplying mixes upwards only, so the low bits, which the remainder looks at, go.
-    hashed = ((left * _ODD + right) * _ODD) >> 15
+    # The inner product makes (a, b) differ from (b, a), the outer one spreads b as well. In a
+    # product low bits depend on low bits only, so they are dropped before the remainder.
+    hashed = ((left * _GOLDEN + right) * _GOLDEN) >> 15
     return torch.where((left == 0) | (right == 0), 0, hashed % (size - 1) + 1)
 
 
 def _draw(weight: Tensor, std: float) -> None:
-    """Draw embeddings anew, that of padding being 0."""
+    """Initialise embeddings; that of padding is 0."""
     with torch.no_grad():
         weight.normal_(std=std)
         weight[0] = 0

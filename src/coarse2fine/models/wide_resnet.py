@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .resnet import conv1, conv3, he_initialised, stage
+from .resnet import conv1, conv3, init_he_normal, stage
 
 
 def wrn_28_10(num_classes: int, input_shape: tuple[int, int, int]) -> WideResNet:
@@ -19,7 +19,7 @@ class WideResNet(nn.Module):
     Args:
         depth: How many layers there are: 6 · n + 4 for n blocks a stage.
         width: How many times the 16, 32 and 64 channels of the stages.
-        num_classes: How many classes the head tells apart.
+        num_classes: K.
         in_channels: The channels of an image. Defaults to 3.
 
     Attributes:
@@ -37,7 +37,7 @@ class WideResNet(nn.Module):
         self.layer3 = stage(WideBlock, channels[2], channels[3], blocks, 2)
         self.bn = nn.BatchNorm2d(channels[3])
         self.fc = nn.Linear(channels[3], num_classes)
-        self.apply(he_initialised)
+        self.apply(init_he_normal)
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits, of shape (N, num_classes)."""
@@ -58,6 +58,7 @@ class WideBlock(nn.Module):
         """Return the block's features."""
         active = F.relu(self.bn1(features))
         residual = self.conv2(F.relu(self.bn2(self.conv1(active))))
-        # A shortcut with weights starts from the normalised input, one without from the input.
+        # As in the authors' release: a shortcut with weights reads the normalised input, one
+        # without is the identity, so that gradients reach the first block undisturbed.
         kept = features if self.shortcut is None else self.shortcut(active)
         return residual + kept  # type: ignore[no-any-return]

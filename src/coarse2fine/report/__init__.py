@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._files import write_atomically
+from .._util.files import write_atomically
 
 if TYPE_CHECKING:
     from .sources import Source
@@ -45,7 +45,7 @@ def write_report(
         >>> print(content["sentence"])  # doctest: +SKIP
     """
     from .content import report_content
-    from .page import render
+    from .page import render, to_json
 
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; give the name of a file, such as report.html in it.")
@@ -53,4 +53,4 @@ def write_report(
     sources: Any = runs if is_many else [runs]
     content = report_content(sources, method=method, seed=seed, examples=examples, folder=folder)
     write_atomically(Path(path), render(content))
-    return content
+    return to_json(content)

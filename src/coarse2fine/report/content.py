@@ -1,31 +1,88 @@
-"""Everything that a report shows, as plain values."""
+"""Everything that a report shows."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..errors import MissingExtraError, RunError
-from ..training.config import GIVEN
-from ..training.result import BASELINE
-from .clusters import (
-    Layout,
-    changed_mistakes,
-    cluster_values,
-    confusion_values,
-    plain_values,
-)
-from .examples import example_sheet
-from .levels import Yardstick, level_values, severity_values
+from ..figures.counts import PREFERRED
+from ..figures.curves import Curve
+from ..runs.config import GIVEN
+from ..runs.result import BASELINE
+from .clusters import Classes, Clusters, Layout, Level, class_accuracies, cluster_accuracies
+from .examples import Examples, example_images
+from .levels import LevelAccuracies, Severities, Yardstick, level_accuracies, severities
+from .matrix import ConfusionMatrix, confusion_matrix
+from .mistakes import Mistakes, changed_mistakes
+from .repeat import Repeat, how_to_repeat
 from .runs import Entry, FinishedRun, gather
 from .sources import Source
-from .summary import gain_of, pairs, remarks_of, sentence_of, table_row, verdict_of
+from .summary import gain_of, pairs, remarks_of, sentence_of, verdict_of
+from .table import TableRow, table_row
 
-PREFERRED = "continuous"
-Content = dict[str, Any]
+
+@dataclass(frozen=True)
+class Shown:
+    """Whose details are shown.
+
+    Args:
+        label: Of the method.
+        baseline: The label of what it is compared with; None without.
+        seed: Whose hierarchy orders the classes.
+        seeds: Over which mistakes are counted.
+    """
+
+    label: str
+    baseline: str | None
+    seed: int
+    seeds: list[int]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a report shows.
+
+    Classes are in the order of the shown hierarchy, and counted by their position in it; rates
+    are in percent.
+
+    Args:
+        title: Data and models.
+        verdict: Whether it helped, in a word.
+        sentence: The same, with how sure it is and what it costs.
+        table: A row for each method.
+        remarks: What to bear in mind.
+        shown: Whose details follow.
+        classes: All of them.
+        levels: Those above the classes, coarsest first.
+        clusters: Of each of these levels.
+        mistakes: That changed most.
+        confusion: None where there are too many classes and clusters.
+        level_accuracy: Of every method.
+        severity: How bad mistakes are.
+        curves: Of every run; in place of its method each has its label.
+        examples: Images; None without.
+        repeat: How to repeat it.
+    """
+
+    title: str
+    verdict: str
+    sentence: str
+    table: list[TableRow]
+    remarks: list[str]
+    shown: Shown
+    classes: Classes
+    levels: list[Level]
+    clusters: list[Clusters]
+    mistakes: Mistakes
+    confusion: ConfusionMatrix | None
+    level_accuracy: LevelAccuracies
+    severity: Severities
+    curves: list[Curve]
+    examples: Examples | None
+    repeat: Repeat
 
 
 def report_content(
@@ -36,10 +93,7 @@ def report_content(
     examples: int = 4,
     folder: str | os.PathLike[str] | None = None,
 ) -> Content:
-    """Return what a report shows: only text, numbers, lists, dicts and None.
-
-    Classes are in the order of the shown hierarchy, and counted by their position in it; rates
-    are in percent.
+    """Return what a report shows.
 
     Args:
         sources: See `gather`.
@@ -57,33 +111,34 @@ def report_content(
         raise ValueError(f"examples must be a whole number from 0 on. Got {examples!r}.")
     entries, left_out = gather(sources)
     shown = _shown(entries, method)
-    shared = [run for _, run in pairs(shown)] or list(shown.runs)
     before = [plain for plain, _ in pairs(shown)]
+    after = [run for _, run in pairs(shown)] or list(shown.runs)
     owner = shown if _has_hierarchy(shown) else _default(entries)
-    chosen = _chosen(shown, shared, seed)
+    chosen = _chosen(shown, after, seed)
     yardstick = Yardstick(owner, chosen.seed)
     layout = Layout(yardstick.shown)
-    sheet, reasons = _examples(chosen, layout, examples, folder)
+    counts = (layout.counted(before) if before else None, layout.counted(after))
+    images, reasons = _examples(chosen, layout, examples, folder)
     remarks = [*left_out, *remarks_of(entries), *_borrowed(shown, owner, yardstick.seed)]
-    return {
-        "title": _title(entries),
-        "verdict": verdict_of(gain_of(shown)),
-        "sentence": sentence_of(shown),
-        "table": [table_row(entry, yardstick, is_shown=entry is shown) for entry in entries],
-        "remarks": [*remarks, *yardstick.remarks(), *reasons],
-        "shown": {
-            "label": shown.label,
-            "baseline": _label_of(entries, before[0]) if before else None,
-            "seed": chosen.seed,
-            "seeds": [run.seed for run in shared],
-        },
-        **_details(layout, before, shared),
-        "level_accuracy": level_values(yardstick, entries),
-        "severity": severity_values(yardstick, before, shared),
-        "curves": [_curve(entry, run) for entry in entries for run in entry.runs],
-        "examples": sheet,
-        "repeat": _repeat(entries),
-    }
+    baseline = _label_of(entries, before[0]) if before else None
+    return Content(
+        title=_title(entries),
+        verdict=verdict_of(gain_of(shown)),
+        sentence=sentence_of(shown),
+        table=[table_row(entry, yardstick, is_shown=entry is shown) for entry in entries],
+        remarks=[*remarks, *yardstick.remarks(), *reasons],
+        shown=Shown(shown.label, baseline, chosen.seed, [run.seed for run in after]),
+        classes=class_accuracies(layout, *counts),
+        levels=layout.levels,
+        clusters=cluster_accuracies(layout, *counts),
+        mistakes=changed_mistakes(*counts),
+        confusion=confusion_matrix(layout, *counts),
+        level_accuracy=level_accuracies(yardstick, entries),
+        severity=severities(yardstick, before, after),
+        curves=[_curve(entry, run) for entry in entries for run in entry.runs],
+        examples=images,
+        repeat=how_to_repeat(entries),
+    )
 
 
 # --------------------------------------------------------------------------- what is shown
@@ -130,53 +185,23 @@ def _label_of(entries: Sequence[Entry], run: FinishedRun) -> str:
     return next(entry.label for entry in entries if run in entry.runs)
 
 
-def _details(
-    layout: Layout, before: Sequence[FinishedRun], after: Sequence[FinishedRun]
-) -> Content:
-    """Return classes, clusters, mistakes and confusions, over the seeds that both have."""
-    first, last = layout.counted(before) if before else None, layout.counted(after)
-    names = layout.hierarchy.class_names or ()
-    return {
-        "classes": {
-            "names": [names[index] for index in layout.order.tolist()],
-            "index": layout.order.tolist(),
-            "samples": last.samples.tolist(),
-            "before": None if first is None else plain_values(first.accuracies),
-            "after": plain_values(last.accuracies),
-        },
-        "levels": layout.levels(),
-        "clusters": cluster_values(layout, first, last),
-        "mistakes": changed_mistakes(first, last),
-        "confusion": confusion_values(layout, first, last),
-    }
-
-
-def _curve(entry: Entry, run: FinishedRun) -> Content:
-    curve = run.curve()
-    return {
-        "label": entry.label,
-        "seed": run.seed,
-        "accuracy": plain_values(curve.accuracy),
-        "level": curve.level,
-        "is_test": curve.is_test,
-    }
+def _curve(entry: Entry, run: FinishedRun) -> Curve:
+    """Return a curve called by its label, as several entries may be of the same method."""
+    return replace(run.curve(), method=entry.label)
 
 
 def _examples(
     run: FinishedRun, layout: Layout, count: int, folder: str | os.PathLike[str] | None
-) -> tuple[Content | None, list[str]]:
-    """Return the sheet of images, or a remark why there is none."""
+) -> tuple[Examples | None, list[str]]:
+    """Return the images, or a remark why there is none."""
     try:
-        return example_sheet(run, layout, count, folder), []
+        return example_images(run, layout, count, folder), []
     except (OSError, ValueError, TypeError, MissingExtraError, RunError) as error:
         return None, [f"There are no example images: {str(error).rstrip('.')}."]
 
 
-# ------------------------------------------------------------------------- how to repeat it
-
-
 def _title(entries: Sequence[Entry]) -> str:
-    configs = [run.content["config"] for entry in entries for run in entry.runs]
+    configs = [run.config.settings for entry in entries for run in entry.runs]
     data = dict.fromkeys(_data_name(str(config.get("data", GIVEN))) for config in configs)
     models = dict.fromkeys(_model_name(str(config.get("model"))) for config in configs)
     return f"{', '.join(data)} · {', '.join(models)}"
@@ -197,66 +222,3 @@ def _data_name(data: str) -> str:
 
 def _model_name(model: str) -> str:
     return model.partition("#")[0].rpartition(":")[2]
-
-
-def _repeat(entries: Sequence[Entry]) -> Content:
-    """Return all that is needed to train the same again."""
-    runs = [run for entry in entries for run in entry.runs]
-    names = dict.fromkeys(name for run in runs for name in run.content["config"])
-    differing = [n for n in names if n != "seeds" and len(_values(runs, _setting(n))) > 1]
-    shared = {n: _setting(n)(runs[0]) for n in names if n != "seeds" and n not in differing}
-    return {
-        "commands": [command for command in _values(runs, _command) if command],
-        "config": {name: value for name, value in shared.items() if value is not None},
-        "differences": [
-            {"label": entry.label, "settings": _own_settings(entry, differing)}
-            for entry in entries
-            if differing
-        ],
-        "seeds": sorted({run.seed for run in runs}),
-        "versions": [found for found in _values(runs, _versions) if found],
-        "runs": [_run_row(entry, run) for entry in entries for run in entry.runs],
-    }
-
-
-def _command(run: FinishedRun) -> str:
-    """Return what began a run, ``c2f`` without the folder it was installed in."""
-    return re.sub(r"^('[^']*/c2f'|\S*/c2f)(?=\s|$)", "c2f", str(run.content.get("command", "")))
-
-
-def _versions(run: FinishedRun) -> Any:
-    return run.content.get("versions")
-
-
-def _setting(name: str) -> Callable[[FinishedRun], Any]:
-    return lambda run: run.content["config"].get(name)
-
-
-def _values(runs: Iterable[FinishedRun], get: Callable[[FinishedRun], Any]) -> list[Any]:
-    """Return the different values that runs have of something, in the order of the runs."""
-    found: list[Any] = []
-    for value in map(get, runs):
-        if value not in found:
-            found.append(value)
-    return found
-
-
-def _own_settings(entry: Entry, names: Iterable[str]) -> Content:
-    """Return a method's settings; where its seeds differ, all of their values."""
-    values = {name: _values(entry.runs, _setting(name)) for name in names}
-    return {name: own[0] if len(own) == 1 else own for name, own in values.items()}
-
-
-def _run_row(entry: Entry, run: FinishedRun) -> Content:
-    result = run.result
-    return {
-        "label": entry.label,
-        "seed": run.seed,
-        "folder": run.folder,
-        "accuracy": run.accuracy,
-        "epochs": result.epochs,
-        "best_epoch": result.best_epoch,
-        "curriculum_epochs": result.curriculum_epochs,
-        "num_clusters": list(result.num_clusters),
-        "seconds": result.seconds,
-    }

@@ -6,6 +6,7 @@ import base64
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
 from typing import Any
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._arrays import IntArray
+from .._util.arrays import IntArray
 from ..data import Split, load_data
 from ..errors import RunError, require
-from ..training.config import GIVEN
-from ..training.identity import stored_config
-from ..training.restore import divided_as_in_training
+from ..runs.config import GIVEN
+from ..runs.identity import stored_config
+from ..runs.restore import divided_as_in_training
 from .clusters import Layout
 from .runs import FinishedRun
 
@@ -28,9 +29,26 @@ SIDE = 48  # pixels at most
 QUALITIES = (80, 60, 40, 20, 5)
 
 
-def example_sheet(
+@dataclass(frozen=True)
+class Examples:
+    """Images of every class, on one sheet.
+
+    Args:
+        sheet: A data URL.
+        size: The side of an image, in pixels.
+        columns: How many images lie side by side.
+        places: For each class the numbers of its images on the sheet.
+    """
+
+    sheet: str
+    size: int
+    columns: int
+    places: list[list[int]]
+
+
+def example_images(
     run: FinishedRun, layout: Layout, count: int, folder: str | os.PathLike[str] | None = None
-) -> dict[str, Any] | None:
+) -> Examples | None:
     """Return test images of every class, read again from the data of a run.
 
     Args:
@@ -41,7 +59,7 @@ def example_sheet(
             COARSE2FINE_DATA.
 
     Returns:
-        The sheet, and for each class the places on it; None where the data are no images.
+        The images; None where the data are no images.
 
     Raises:
         RunError: Where the images cannot be had again.
@@ -49,26 +67,26 @@ def example_sheet(
         OSError: As `load_data`.
         MissingExtraError: As `load_data`.
     """
-    if run.content["data"]["kind"] != "image" or not count:
+    if run.config.data.kind != "image" or not count:
         return None
     test = _test_samples(run, folder)
     rows = chosen_rows(test.targets.numpy(), layout.order, count)
     images = [_picture(_pixels(test, row)) for own in rows for row in own]
     ends = np.cumsum([0, *map(len, rows)]).tolist()
     columns = max(math.ceil(math.sqrt(len(images))), 1)
-    return {
-        "sheet": _encoded(_sheet(images, columns)),
-        "size": images[0].width if images else 0,
-        "columns": columns,
-        "places": [list(range(*pair)) for pair in pairwise(ends)],
-    }
+    return Examples(
+        sheet=_encoded(_sheet(images, columns)),
+        size=images[0].width if images else 0,
+        columns=columns,
+        places=[list(range(*pair)) for pair in pairwise(ends)],
+    )
 
 
 # ----------------------------------------------------------------------------- which images
 
 
 def _test_samples(run: FinishedRun, folder: str | os.PathLike[str] | None) -> Split:
-    config = stored_config(run.content["config"])
+    config = stored_config(run.config.settings)
     if config.data == GIVEN:
         raise RunError("the data were Python objects, which cannot be read again")
     source = load_data(
@@ -78,7 +96,7 @@ def _test_samples(run: FinishedRun, folder: str | os.PathLike[str] | None) -> Sp
         target=config.target,
         text=config.text,
     )
-    found = divided_as_in_training(source, config, run.content["data"]["fingerprint"])
+    found = divided_as_in_training(source, config, run.config.data.fingerprint)
     if found is None:
         raise RunError(f"the data {config.data} are not those that the run was trained with")
     return found.test

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from .._arrays import Array
+from .._util.arrays import Array
 from ..hierarchy import Hierarchy
 from ..metrics import mistake_heights
-from ..training.result import mean_and_error
-from .clusters import plain_values
 from .runs import Entry, FinishedRun
 
 
@@ -56,11 +55,67 @@ class Yardstick:
         return [f"{shown}, and for the accuracy at each level and the severity of mistakes {how}."]
 
     def heights(self, run: FinishedRun) -> Array:
-        """Return the share of test samples at each height, see `mistake_heights`."""
+        """Return the percentage of test samples at each height, see `mistake_heights`."""
         hierarchy = self._own.get(run.seed, self.shown)
         heights = mistake_heights(*run.predictions, hierarchy)
         counts = np.bincount(heights, minlength=len(hierarchy.levels) + 1)
-        return counts / max(len(heights), 1)
+        return 100 * counts / max(len(heights), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelRow:
+    """The accuracy of a method at each level, coarsest first, in percent.
+
+    Args:
+        label: Of the method.
+        mean: Over its seeds.
+        error: The standard error; None for a single seed.
+    """
+
+    label: str
+    mean: Array
+    error: Array | None
+
+
+@dataclass(frozen=True)
+class LevelAccuracies:
+    """The accuracy of every method at each level.
+
+    Args:
+        num_clusters: Of each level, coarsest first; the last is the classes.
+        rows: One a method.
+    """
+
+    num_clusters: tuple[int, ...]
+    rows: list[LevelRow]
+
+
+@dataclass(frozen=True, eq=False)
+class Heights:
+    """The percentage of test samples at each height, from 0 for the right ones.
+
+    Args:
+        before: By the baseline; None without one.
+        after: By the method.
+    """
+
+    before: Array | None
+    after: Array
+
+
+@dataclass(frozen=True)
+class Severities:
+    """How bad mistakes are.
+
+    Args:
+        before: The mean height of the baseline's; None without any.
+        after: That of the method's.
+        heights: How many samples lie at each.
+    """
+
+    before: float | None
+    after: float | None
+    heights: Heights
 
 
 def classes_alone(class_names: Sequence[str]) -> Hierarchy:
@@ -74,10 +129,10 @@ def severity_of(heights: Array) -> float:
     """Return the mean height of the mistakes; nan without any, or without levels.
 
     Args:
-        heights: The share of samples at each height, see `Yardstick.heights`.
+        heights: The percentage of samples at each height, see `Yardstick.heights`.
 
     Examples:
-        >>> severity_of(np.array([0.5, 0.25, 0.25]))
+        >>> severity_of(np.array([50.0, 25.0, 25.0]))
         1.5
     """
     wrong = heights[1:]
@@ -93,9 +148,9 @@ def mean_severity(yardstick: Yardstick, runs: Iterable[FinishedRun]) -> float | 
     return round(float(np.mean(known)), 4) if known else None
 
 
-def severity_values(
+def severities(
     yardstick: Yardstick, before: Sequence[FinishedRun], after: Sequence[FinishedRun]
-) -> dict[str, Any]:
+) -> Severities:
     """Return how bad mistakes are before and after, and how many samples lie at each height.
 
     Args:
@@ -103,40 +158,31 @@ def severity_values(
         before: The baselines; none where there are none.
         after: The method's.
     """
-    return {
-        "before": mean_severity(yardstick, before),
-        "after": mean_severity(yardstick, after),
-        "heights": {
-            "before": _mean_heights(yardstick, before) if before else None,
-            "after": _mean_heights(yardstick, after),
-        },
-    }
+    heights = Heights(
+        _mean_heights(yardstick, before) if before else None, _mean_heights(yardstick, after)
+    )
+    return Severities(mean_severity(yardstick, before), mean_severity(yardstick, after), heights)
 
 
-def _mean_heights(yardstick: Yardstick, runs: Sequence[FinishedRun]) -> list[Any]:
-    return plain_values(100 * np.mean([yardstick.heights(run) for run in runs], axis=0))
+def _mean_heights(yardstick: Yardstick, runs: Sequence[FinishedRun]) -> Array:
+    heights: Array = np.mean([yardstick.heights(run) for run in runs], axis=0)
+    return heights
 
 
-def level_values(yardstick: Yardstick, entries: Iterable[Entry]) -> dict[str, Any]:
+def level_accuracies(yardstick: Yardstick, entries: Iterable[Entry]) -> LevelAccuracies:
     """Return the accuracy of every method at each level, coarsest first.
 
     Args:
         yardstick: What they are measured by.
         entries: The methods.
     """
-    return {
-        "num_clusters": list(yardstick.shown.num_clusters),
-        "rows": [_row(yardstick, entry) for entry in entries],
-    }
+    rows = [_row(yardstick, entry) for entry in entries]
+    return LevelAccuracies(yardstick.shown.num_clusters, rows)
 
 
-def _row(yardstick: Yardstick, entry: Entry) -> dict[str, Any]:
+def _row(yardstick: Yardstick, entry: Entry) -> LevelRow:
     # Levels are nested: a prediction is right at a level if its height is below those left.
-    found = [100 * np.cumsum(yardstick.heights(run))[-2::-1] for run in entry.runs]
-    levels = [mean_and_error(values) or {} for values in zip(*found, strict=True)]
-    errors = [level["standard_error"] for level in levels]
-    return {
-        "label": entry.label,
-        "mean": plain_values([level["mean"] for level in levels]),
-        "error": None if None in errors else plain_values(errors),
-    }
+    found = np.array([np.cumsum(yardstick.heights(run))[-2::-1] for run in entry.runs])
+    count = len(found)
+    error = found.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else None
+    return LevelRow(entry.label, found.mean(axis=0), error)

@@ -11,7 +11,8 @@ import gzip
 import hashlib
 import json
 import math
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,13 @@ import numpy as np
 
 from .. import __version__
 from ..errors import require
-from ..training.views import Curve
+from ..figures import classes, curves, icicle, levels
+from ..runs.statistics import plus_minus
+from .content import Content
+from .mistakes import DECIMALS
 
 HERE = Path(__file__).parent / "page"
-COLOURS = Path(__file__).parents[1] / "_colours.css"
+COLOURS = Path(__file__).parents[1] / "figures" / "colours.css"
 # In the order in which one needs the other.
 SCRIPTS = (
     "unpack",
@@ -41,27 +45,44 @@ SCRIPTS = (
     "main",
 )
 MOST_SECTORS = 500  # of a level of the icicle; a thousand would take half a second to draw
-Content = dict[str, Any]
+NEEDED = ("classes", "levels", "clusters", "confusion", "examples", "shown")  # by the scripts
+
+
+def to_json(content: Content) -> dict[str, Any]:
+    """Return what a report shows as plain values: text, numbers, lists, dicts and None."""
+    found: dict[str, Any] = _plain(content)
+    for curve in found["curves"]:  # which are called by their labels, see `Content`
+        curve["label"] = curve.pop("method")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Return None for nan, which JSON does not have; arrays are long, so they are rounded."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):  # settings and versions, which were JSON before
+        return dict(value)
+    if isinstance(value, np.ndarray):
+        return _plain(np.round(value, DECIMALS).tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def render(content: Content) -> str:
-    """Return the page.
-
-    Args:
-        content: See `report_content`.
-    """
+    """Return the page."""
     safe = require("markupsafe", "report").Markup
-    script = _script()
-    is_by_class = content["confusion"] is None or content["confusion"]["level"] is None
+    script, plain = _script(), to_json(content)
+    is_by_class = content.confusion is None or content.confusion.level is None
     page: str = _template().render(
-        content=content,
+        content=plain,
         version=__version__,
         thing="class" if is_by_class else "cluster",
         things="classes" if is_by_class else "clusters",
         policy=_policy(script, _plotly()),
         style=safe(_read(COLOURS) + _read(HERE / "report.css")),
         script=safe(script),
-        packed_content=safe(_packed(json.dumps(_drawn(content), separators=(",", ":")))),
+        packed_content=safe(_packed(_drawn(content, plain))),
         packed_plotly=safe(_packed_plotly()),
     )
     return page
@@ -119,87 +140,44 @@ def _policy(*scripts: str) -> str:
 # ------------------------------------------------------------------------------- figures
 
 
-def _drawn(content: Content) -> Content:
-    """Return what the scripts need, with the figures that Python draws."""
-    needed = ("classes", "levels", "clusters", "confusion", "examples", "shown")
-    figures = {name: json.loads(f.to_json()) if f else None for name, f in _figures(content)}
-    return {**{name: content[name] for name in needed}, "figures": figures}
+def _drawn(content: Content, plain: dict[str, Any]) -> str:
+    """Return what the scripts need as JSON, with the figures that Python draws."""
+    encoder = require("plotly.utils", "report").PlotlyJSONEncoder  # knows its own figures
+    drawn = {**{name: plain[name] for name in NEEDED}, "figures": _figures(content)}
+    return json.dumps(drawn, cls=encoder, separators=(",", ":"))
 
 
-def _figures(content: Content) -> Any:
-    from .. import plots
-
-    yield "curves", plots.curves([_curve(**curve) for curve in content["curves"]])
-    accuracy = content["level_accuracy"]
-    rows = {row["label"]: row["mean"] for row in accuracy["rows"]}
-    yield "levels", plots.levels(accuracy["num_clusters"], rows)
-    classes = content["classes"]
-    has_gains = classes["before"] is not None
-    gains = _gains(classes["before"], classes["after"]) if has_gains else None
-    yield "gains", plots.class_gains(classes["names"], gains) if has_gains else None
-    yield "icicle", _icicle(content) if _has_icicle(content["levels"]) else None
+def _figures(content: Content) -> dict[str, Any]:
+    accuracy, gains = content.level_accuracy, content.classes.gains
+    means = {row.label: row.mean.tolist() for row in accuracy.rows}
+    return {
+        "curves": curves.plot(content.curves),
+        "levels": levels.plot(accuracy.num_clusters, means),
+        "gains": None if gains is None else classes.plot(content.classes.names, gains),
+        "icicle": _icicle(content) if _has_icicle(content) else None,
+    }
 
 
-def _curve(label: str, accuracy: list[float | None], **others: Any) -> Curve:
-    """Return a curve as figures take it, called by its label."""
-    known = [math.nan if value is None else value for value in accuracy]
-    return Curve(method=label, accuracy=known, **others)
-
-
-def _has_icicle(levels: list[Content]) -> bool:
+def _has_icicle(content: Content) -> bool:
     """Whether there is a level that can be looked at whole."""
-    return bool(levels) and len(levels[0]["edges"]) - 1 <= MOST_SECTORS
+    return bool(content.levels) and len(content.levels[0].edges) - 1 <= MOST_SECTORS
 
 
 def _icicle(content: Content) -> Any:
     """Return the hierarchy, coloured by the change of accuracy where there is one."""
-    from .. import plots
-
-    count = len(content["classes"]["names"])
-    above = [_owners(level["edges"]) for level in content["levels"]]
-    names = [level["names"] for level in content["levels"]]
-    has_names = all(names)
-    values = None
-    if content["shown"]["baseline"] is not None:
-        of_clusters = [(c["class_before"], c["class_after"]) for c in content["clusters"]]
-        of_classes = (content["classes"]["before"], content["classes"]["after"])
-        values = [_gains(*pair) for pair in (*of_clusters, of_classes)]
-    return plots.icicle(
-        [*above, np.arange(count)],
-        content["classes"]["names"],
-        names if has_names else None,
-        values=values,
+    names = [level.names for level in content.levels if level.names is not None]
+    gains = [*(level.gains for level in content.clusters), content.classes.gains]
+    return icicle.plot(
+        [*(level.owners for level in content.levels), np.arange(len(content.classes.names))],
+        content.classes.names,
+        names or None,
+        values=None if content.classes.gains is None else gains,
         value_name="change, points",
         most=MOST_SECTORS,
     )
 
 
-def _owners(edges: list[int]) -> Any:
-    """Return the cluster of each class, in the order of the hierarchy."""
-    return np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-
-
-def _gains(before: list[float | None], after: list[float | None]) -> Any:
-    """Return the change for each, NaN where there are no samples."""
-    return np.array(after, dtype=float) - np.array(before, dtype=float)
-
-
 # --------------------------------------------------------------------------- how text is shown
-
-
-def plus_minus(pair: tuple[float, float | None], sign: str = "") -> str:
-    """Return a mean and its error as text.
-
-    Examples:
-        >>> plus_minus((2.281, 0.294), "+"), plus_minus((24.2, None))
-        ('+2.28 ± 0.29', '24.20')
-        >>> plus_minus((31.525, None)), plus_minus((31.525000000000002, None))
-        ('31.53', '31.53')
-    """
-    mean, error = pair
-    # Halves as at school, so that the same mean is the same text, however it was added up.
-    whole = Decimal(str(round(mean, 6))).quantize(Decimal("0.01"), ROUND_HALF_UP)
-    return f"{whole:{sign}}" + ("" if error is None else f" ± {error:.2f}")
 
 
 def duration(seconds: float) -> str:

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import IntArray
-from .._levels import check_labels
+from .._hierarchy.levels import to_class_indices
+from .._util.arrays import IntArray
 from ..errors import RunError
+from ..figures.curves import Curve, learning_curve
 from ..hierarchy import Hierarchy
-from ..training.restore import SEED
-from ..training.result import BASELINE, RunResult
-from ..training.run import HIERARCHY, METRICS, PREDICTIONS, RESULT
-from ..training.views import Curve, learning_curve
-from .sources import Source, run_content, run_paths
+from ..runs.directory import Run, RunConfig
+from ..runs.find import SEED
+from ..runs.result import BASELINE, RunResult
+from .sources import Source, run_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +29,14 @@ class FinishedRun:
 
     Args:
         result: What came out.
-        content: Of its config.json.
+        config: What it was begun with.
         folder: Its directory as it was given.
         comparison: The directory of all that was trained with it.
         baseline: What it is compared with. Defaults to None: there is none.
     """
 
     result: RunResult
-    content: dict[str, Any]
+    config: RunConfig
     folder: str
     comparison: Path
     baseline: FinishedRun | None = None
@@ -54,15 +54,17 @@ class FinishedRun:
     @cached_property
     def class_names(self) -> tuple[str, ...]:
         """The names of the K classes."""
-        return tuple(self.content["data"]["class_names"])
+        return self.config.data.class_names
 
     @cached_property
     def predictions(self) -> tuple[IntArray, IntArray]:
         """The predicted and the true classes of the test samples."""
-        path = self.result.path / PREDICTIONS
+        path = Run(self.result.path).predictions_file
         try:
             count = len(self.class_names)
-            predicted, wanted = (check_labels(x, count) for x in self.result.predictions("test"))
+            predicted, wanted = (
+                to_class_indices(x, count) for x in self.result.predictions("test")
+            )
         except (ValueError, TypeError) as error:
             raise _named(path, error) from None
         except KeyError as error:
@@ -74,7 +76,7 @@ class FinishedRun:
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """What it was trained with; None where it needs none."""
-        path = self.result.path / HIERARCHY
+        path = Run(self.result.path).hierarchy_file
         if not self.result.num_clusters:
             return None
         try:
@@ -88,7 +90,7 @@ class FinishedRun:
 
     def curve(self) -> Curve:
         """Return how the training went on."""
-        path = self.result.path / METRICS
+        path = Run(self.result.path).metrics_file
         if not path.is_file():
             raise RunError(f"there is no {path}, which belongs to the run.")
         return learning_curve(self.result)
@@ -140,7 +142,7 @@ def gather(sources: Iterable[Source]) -> Gathered:
     found: dict[Path, FinishedRun] = {}
     unfinished: dict[Path, str] = {}
     for path, is_given in run_paths(sources):
-        if not is_given and not (path / RESULT).is_file():
+        if not is_given and not Run(path).is_done:
             unfinished[path.resolve()] = f"{path} is not finished, so it is left out."
         else:
             found.setdefault(path.resolve(), _load(path))
@@ -153,10 +155,10 @@ def gather(sources: Iterable[Source]) -> Gathered:
 
 
 def _load(path: Path) -> FinishedRun:
-    content, result = run_content(path), RunResult.load(path)
+    config, result = Run(path).config, RunResult.load(path)
     whole = path.resolve().parent
     comparison = whole.parent if SEED.fullmatch(whole.name) else whole
-    return FinishedRun(result, content, str(path), comparison)
+    return FinishedRun(result, config, str(path), comparison)
 
 
 # ------------------------------------------------------------------------ what is compared

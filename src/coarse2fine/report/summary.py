@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ..experiments.statistics import Paired, paired
 from ..methods import METHODS, find_method
-from ..training.config import CURRICULUM_SETTINGS
-from ..training.result import BASELINE, mean_and_error
-from .levels import Yardstick, mean_severity
+from ..runs.config import settings_affecting
+from ..runs.result import BASELINE
+from ..runs.statistics import Paired, paired
 from .runs import Entry, FinishedRun
 
 ALIKE = 1.5  # times as long as another epoch may take before the machine is to be doubted
 # What may differ between two runs that are compared: it is what is compared, or has no say.
-OF_MACHINE = ("workers", "accelerator", "devices", "strategy")
-FREE = (*CURRICULUM_SETTINGS, *OF_MACHINE, "methods", "baseline", "seeds", "track_test")
+FREE = settings_affecting("curriculum", "comparison", "randomness", "machine", "log")
 
 
 def pairs(entry: Entry) -> list[tuple[FinishedRun, FinishedRun]]:
@@ -35,40 +32,6 @@ def time_ratio(entry: Entry) -> float | None:
     """Return how many times as long as its baselines a method trained; None if unknown."""
     plain = sum(plain.result.seconds for plain, _ in pairs(entry))
     return sum(run.result.seconds for _, run in pairs(entry)) / plain if plain else None
-
-
-# ---------------------------------------------------------------------------------- table
-
-
-def table_row(entry: Entry, yardstick: Yardstick, *, is_shown: bool) -> dict[str, Any]:
-    """Return a method's row of the table.
-
-    Args:
-        entry: The method.
-        yardstick: What the severity of mistakes is measured by.
-        is_shown: Whether it is the method whose details the report shows.
-    """
-    gain, results = gain_of(entry), [run.result for run in entry.runs]
-    statistics = {} if gain is None else gain.to_dict()
-    accuracy = mean_and_error([run.accuracy for run in entry.runs]) or {}
-    return {
-        "label": entry.label,
-        "method": entry.method,
-        "seeds": len(entry.runs),
-        "accuracy": [accuracy["mean"], accuracy["standard_error"]],
-        "gain": [gain.mean, statistics["standard_error"]] if gain else None,
-        "interval": statistics.get("interval"),
-        "wins": [_whole(gain.wins), gain.runs] if gain else None,
-        "epochs": float(np.mean([result.epochs for result in results])),
-        "seconds": float(np.mean([result.seconds for result in results])),
-        "time_ratio": time_ratio(entry),
-        "severity": mean_severity(yardstick, entry.runs),
-        "is_shown": is_shown,
-    }
-
-
-def _whole(number: float) -> int | float:
-    return int(number) if number == int(number) else number
 
 
 # ------------------------------------------------------------------------------- sentence
@@ -154,9 +117,9 @@ _DEPLOYED = "once trained, its model costs nothing more to use"
 
 def _trained_first(run: FinishedRun) -> str:
     """Return what has to be trained before, as the time of it comes on top."""
-    config = run.content["config"]
+    config = run.config.settings
     rule = config.get("curriculum_epochs")
-    needs = find_method(run.content["method"]).needs if _is_ours(run) else ()
+    needs = find_method(run.config.method).needs if _is_ours(run) else ()
     reasons = []
     if run.result.num_clusters and config.get("hierarchy_model"):
         return f", and a model {config['hierarchy_model']} is trained first for the hierarchy"
@@ -170,7 +133,7 @@ def _trained_first(run: FinishedRun) -> str:
 
 
 def _is_ours(run: FinishedRun) -> bool:
-    return run.content["method"] in METHODS
+    return run.config.method in METHODS
 
 
 def _is_deployed_alike(entry: Entry) -> bool:
@@ -217,7 +180,7 @@ def _ties(entries: Sequence[Entry]) -> list[str]:
 def _not_levelled_off(entries: Sequence[Entry]) -> list[str]:
     found = [
         f"{entry.label}, seed {run.seed} (best at epoch {run.result.best_epoch} of "
-        f"{run.content['config'].get('epochs')})"
+        f"{run.config.settings.get('epochs')})"
         for entry in entries
         for run in entry.runs
         if not run.result.levelled_off
@@ -235,8 +198,8 @@ def _settings(entry: Entry) -> str:
     names = {
         name
         for plain, run in pairs(entry)
-        for name in plain.content["config"].keys() | run.content["config"].keys()
-        if plain.content["config"].get(name) != run.content["config"].get(name)
+        for name in plain.config.settings.keys() | run.config.settings.keys()
+        if plain.config.settings.get(name) != run.config.settings.get(name)
     }
     differing = ", ".join(sorted(names - set(FREE)))
     if not differing:
@@ -263,7 +226,7 @@ _COMPARE = "Where the machine had other work or was another one, compare epochs,
 
 def _searches(entries: Sequence[Entry]) -> list[str]:
     searched = any(
-        run.result.curriculum_epochs and run.content["config"].get("curriculum_epochs") == "search"
+        run.result.curriculum_epochs and run.config.settings.get("curriculum_epochs") == "search"
         for entry in entries
         for run in entry.runs
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from lightning_fabric import Fabric, is_wrapped
 from torch import Tensor, nn
 
-from .._finite import all_finite, complaint
-from ..data import Batches
+from ..data import Batch, Batches
 from ..functional import coarse_log_softmax
 from ..methods.base import by_argmax
+from .finite import FirstSpoiled, all_finite, complaint, looking_waits
 
 SAVED = "What was saved before is still good."
 
@@ -39,6 +39,25 @@ class Scores:
     def predictions(self) -> Tensor:
         """By the rule that counts."""
         return next(iter(self.by_rule.values()), torch.zeros(0, dtype=torch.int64))
+
+    def accuracies(self, targets: Tensor) -> dict[str, float]:
+        """Return the accuracy by each rule of inference, where there are several."""
+        if len(self.by_rule) < 2:
+            return {}
+        hits = {rule: found == targets for rule, found in self.by_rule.items()}
+        return {rule: float(hit.double().mean()) for rule, hit in hits.items()}
+
+    def named_predictions(self, part: str, targets: Tensor) -> dict[str, Tensor]:
+        """Return predictions and targets as a run stores them.
+
+        Args:
+            part: ``"val"`` or ``"test"``, with which their names begin.
+            targets: The true classes.
+        """
+        named = {f"{part}.predictions": self.predictions, f"{part}.targets": targets}
+        if len(self.by_rule) > 1:
+            named |= {f"{part}.predictions.{rule}": x for rule, x in self.by_rule.items()}
+        return named
 
 
 Decide = Callable[[Tensor], dict[str, Tensor]]
@@ -75,10 +94,8 @@ def evaluate(
     sums = torch.zeros(3, dtype=precise, device=fabric.device)  # loss, hits, level hits
     predictions: dict[str, Tensor] = {}
     is_coarse = False
-    for number, batch in enumerate(batches.in_order(), 1):
-        logits, targets = model(batch.inputs).float(), batch.targets
-        check_finite(fabric, model, batch.inputs, logits, None, f"{where}, batch {number}")
-        decided = decide(logits)
+    for batch, logits in _with_logits(fabric, model, batches, where):
+        targets, decided = batch.targets, decide(logits)
         if not predictions:
             nothing = torch.zeros(count, dtype=torch.int64, device=fabric.device)
             predictions = {rule: nothing.clone() for rule in decided}
@@ -115,13 +132,41 @@ def sample_losses(
     """
     model.eval()
     losses = torch.zeros(len(batches.split), device=fabric.device)
-    for number, batch in enumerate(batches.in_order(), 1):
-        logits = model(batch.inputs).float()
-        check_finite(fabric, model, batch.inputs, logits, None, f"{where}, batch {number}")
+    for batch, logits in _with_logits(fabric, model, batches, where):
         if batch.share:
             rows = batch.rows.to(fabric.device)
             losses[rows] = F.cross_entropy(logits, batch.targets, reduction="none")
     return sum_over(fabric, losses)
+
+
+def _with_logits(
+    fabric: Fabric, model: nn.Module, batches: Batches, where: str, *, waits: bool = False
+) -> Iterator[tuple[Batch, Tensor]]:
+    """Yield every batch with what the model makes of it, which must be finite.
+
+    Args:
+        fabric: Lightning Fabric, launched.
+        model: As Fabric set it up.
+        batches: Of the split.
+        where: What an error calls it.
+        waits: Whether to look at every batch though the device must be waited for. Defaults
+            to False: then a flag tells in the end, and the batches are gone through again.
+    """
+    looks = waits or not looking_waits(fabric.device)
+    spoiled = FirstSpoiled(fabric.device)
+    for number, batch in enumerate(batches.in_order(), 1):
+        logits = model(batch.inputs).float()
+        if looks:
+            check_finite(fabric, model, batch.inputs, logits, None, f"{where}, batch {number}")
+        else:
+            spoiled.note(number, logits)
+        yield batch, logits
+    if looks:
+        return
+    is_spoiled = torch.tensor(float(spoiled.read() > 0), device=fabric.device)
+    if float(sum_over(fabric, is_spoiled)):  # the processes go through it together
+        for _ in _with_logits(fabric, model, batches, where, waits=True):
+            pass
 
 
 def check_finite(

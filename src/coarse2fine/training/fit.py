@@ -12,26 +12,24 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from lightning_fabric import Fabric
 from torch import nn
 
 from ..data import Data, Source
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
-from .config import GIVEN, Config
-from .hierarchies import read_hierarchy
-from .identity import import_path, structure, trust
-from .memory import keep_freed_memory, telling_of_memory
-from .peers import PEER_SECONDS, minding_peers, wait_at_most
+from ..runs.config import GIVEN, Config
+from ..runs.hierarchies import read_hierarchy
+from ..runs.identity import import_path, structure, trust
+from ..runs.result import Result, RunResult
+from ..runs.writer import ComparisonWriter, locked
+from .memory import memory_errors_explained
+from .processes import PEER_SECONDS, launch, lost_peers_explained
 from .progress import Watcher
 from .recipes import recipe_for
-from .result import Result, RunResult
-from .run import COMPARISON, CONFIG, RESULT, check_same, locked, provenance, write_json
 from .seed import SeedRuns, Study
 
 
-@telling_of_memory()
 def fit(
     data: Any,
     test: Any = None,
@@ -65,8 +63,8 @@ def fit(
             COARSE2FINE_DATA.
         model: A name, ``package.module:callable``, or a callable that takes ``num_classes``.
             Defaults to None: by the kind of data.
-        hierarchy: A `Hierarchy`, a K×K matrix of distances, or a file or run to take it
-            from. Defaults to None: made from the baseline.
+        hierarchy: A `Hierarchy`, a trained model, a K×K matrix of distances, or a file or
+            run to take it from. Defaults to None: made from the baseline.
         out: The directory. Defaults to None: one in ``runs`` named by the settings.
         watcher: Told what happens. Defaults to None: nobody is.
         checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
@@ -83,37 +81,56 @@ def fit(
         >>> print(result)  # doctest: +SKIP
     """
     asked = _named(data, model, hierarchy, settings)
-    source = load_data(
-        data,
-        test,
-        val,
-        class_names=class_names,
-        folder=folder,
-        image_size=asked.image_size,
-        target=asked.target,
-        text=asked.text,
-    )
-    if callable(model):
-        asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
-    config = resolve(asked, source)
-    fabric = launch(config, peer_seconds)
-    given = given_hierarchy(hierarchy, config, source)
-    study = Study(
-        fabric=fabric,
-        asked=asked,
-        config=config,
-        source=source,
-        model=model if callable(model) else str(config.model),
-        hierarchy=given,
-        path=Path(out) if out is not None else Path("runs") / default_name(config, source, given),
-        watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
-        checkpoint_seconds=checkpoint_seconds,
-    )
-    with (
-        minding_peers(fabric, peer_seconds),
-        locked(study.path) if fabric.is_global_zero else nullcontext(),
-    ):
-        return _compare(study)
+    with memory_errors_explained():
+        source = load_data(
+            data,
+            test,
+            val,
+            class_names=class_names,
+            folder=folder,
+            image_size=asked.image_size,
+            target=asked.target,
+            text=asked.text,
+        )
+        if callable(model):
+            asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
+        config = resolve(asked, source)
+        given = given_hierarchy(hierarchy, config, source)
+        name = Path("runs") / default_name(config, source, given) if out is None else Path(out)
+        fabric = launch(config, peer_seconds)
+        study = Study(
+            fabric=fabric,
+            asked=asked,
+            config=config,
+            source=source,
+            model=model if callable(model) else str(config.model),
+            hierarchy=given,
+            path=name,
+            watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
+            checkpoint_seconds=checkpoint_seconds,
+        )
+        with (
+            lost_peers_explained(fabric, peer_seconds),
+            locked(study.path) if fabric.is_global_zero else nullcontext(),
+        ):
+            return _compare(study)
+
+
+def _compare(study: Study) -> Result:
+    """Train everything for every seed, and store what came out."""
+    comparison = ComparisonWriter(study.path, study.config, study.fabric.is_global_zero)
+    comparison.begin()
+    study.fabric.barrier()
+    runs: list[RunResult] = []
+    remarks: list[str] = []
+    for seed in study.config.seeds:
+        of_seed = SeedRuns(study, seed)
+        runs += of_seed.train()
+        remarks += of_seed.remarks.values()
+    result = Result(tuple(runs), tuple(remarks), study.path)
+    comparison.finish(result.to_dict())
+    study.fabric.barrier()
+    return result
 
 
 def resolve(config: Config, source: Source) -> Config:
@@ -130,33 +147,6 @@ def resolve(config: Config, source: Source) -> Config:
     if filled.curriculum_epochs == "search" and filled.methods != ("continuous",):
         raise ValueError("to search for curriculum_epochs, the method must be continuous alone.")
     return filled
-
-
-def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
-    """Return Lightning Fabric for the settings, started; under torchrun with its processes.
-
-    Args:
-        config: Every setting filled in.
-        peer_seconds: See `fit`. Defaults to 600.0.
-    """
-    options: dict[str, Any] = {"devices": config.devices, "strategy": config.strategy}
-    if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
-        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-        options |= {"devices": local, "num_nodes": world // local}
-        if config.strategy == "auto" and world > 1:
-            options["strategy"] = "ddp"
-    options |= {"accelerator": config.accelerator, "precision": config.precision}
-    try:
-        fabric = Fabric(**options)
-    except (RuntimeError, ValueError, ImportError) as error:
-        asked = ", ".join(f"{name} {value!r}" for name, value in options.items())
-        raise ValueError(f"this machine cannot train with {asked}: {error}") from error
-    wait_at_most(fabric, peer_seconds)
-    with minding_peers(fabric, peer_seconds):
-        fabric.launch()
-    if fabric.device.type == "cpu":
-        keep_freed_memory()
-    return fabric
 
 
 def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = None) -> str:
@@ -176,30 +166,6 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
     return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
 
 
-def _compare(study: Study) -> Result:
-    """Train everything for every seed, and store what came out."""
-    content = {"format": COMPARISON, "version": 1, **provenance(study.config)}
-    stored = study.path / CONFIG
-    if stored.is_file():
-        check_same(stored, content, but=("seeds", "workers"))  # seeds may be added
-    if study.fabric.is_global_zero:
-        write_json(stored, content)
-        if not all((study.path / f"seed-{seed}").is_dir() for seed in study.config.seeds):
-            (study.path / RESULT).unlink(missing_ok=True)  # it lacks the seeds to come
-    study.fabric.barrier()
-    runs: list[RunResult] = []
-    remarks: list[str] = []
-    for seed in study.config.seeds:
-        of_seed = SeedRuns(study, seed)
-        runs += of_seed.train()
-        remarks += of_seed.remarks
-    result = Result(tuple(runs), tuple(remarks), study.path)
-    if study.fabric.is_global_zero:
-        write_json(study.path / RESULT, {**content, **result.to_dict()})
-    study.fabric.barrier()
-    return result
-
-
 def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> Config:
     """Return the settings, with Python objects by what they are called."""
     unknown = settings.keys() - {field.name for field in fields(Config)}
@@ -217,14 +183,15 @@ def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> C
 
 
 def given_hierarchy(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:
-    """Return the hierarchy that a user gave in one of its forms, for the data's classes."""
+    """Return the hierarchy that a user gave, if any, for the data's classes."""
     if hierarchy is None:
         return None
     names = source.train.class_names
-    if isinstance(hierarchy, Hierarchy):
-        return hierarchy.for_classes(names)
-    options: dict[str, Any] = {"linkage": config.linkage, "class_names": names}
-    if not isinstance(hierarchy, str | os.PathLike):
-        return Hierarchy.from_distances(hierarchy, **options)
-    made = read_hierarchy(Path(hierarchy), metric=config.metric, head=config.head, **options)
+    made = read_hierarchy(
+        hierarchy,
+        metric=config.metric,
+        linkage=config.linkage,
+        head=config.head,
+        class_names=names,
+    )
     return made.for_classes(names)

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from torch import OutOfMemoryError
+
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGEST = 1 << 30
-# Torch's own exceptions are RuntimeErrors, of the CPU and of GPUs alike.
+# GPUs have an exception of their own; the CPU's is a plain RuntimeError, told by its words.
 _SHORT_OF_MEMORY = re.compile(r"not enough memory|out of memory|allocate memory", re.IGNORECASE)
 
 
@@ -32,7 +34,7 @@ def keep_freed_memory() -> bool:
 
 
 @contextmanager
-def telling_of_memory() -> Iterator[None]:
+def memory_errors_explained() -> Iterator[None]:
     """Say in one sentence that memory has run out, however a library puts it.
 
     Raises:
@@ -41,7 +43,8 @@ def telling_of_memory() -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not _SHORT_OF_MEMORY.search(str(error)):
+        is_short = isinstance(error, MemoryError | OutOfMemoryError)
+        if not is_short and not _SHORT_OF_MEMORY.search(str(error)):
             raise
         reason = (str(error) or "nothing more could be had").partition("\n")[0]
         raise MemoryError(

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._printable import printable
-from .._writing import writing
+from .._util.files import writing
+from .._util.text import printable
 from ..errors import require
-from .result import RunResult
-from .run import Metrics
+from ..runs.directory import Metrics
+from ..runs.result import RunResult
 
 
 def plain_console() -> Any:
@@ -127,7 +127,7 @@ class JsonLines(Watcher):
 
     def epoch(self, metrics: Metrics) -> None:
         """Write an epoch's metrics."""
-        self._write("epoch", metrics)
+        self._write("epoch", dict(metrics))
 
     def end(self, result: RunResult) -> None:
         """Write a training's result."""

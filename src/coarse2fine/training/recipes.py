@@ -1,46 +1,30 @@
-"""How each kind of model is trained, where the settings do not say otherwise."""
+"""How each kind of model is trained, where the settings do not say otherwise.
+
+A recipe is a `Config` of which only some settings are given, see `Config.with_recipe`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
+from ..runs.config import Config
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a kind of model is trained, where the settings do not say otherwise.
-
-    Args:
-        optimiser: See `Config`, as for all that follow.
-        learning_rate: See `Config`.
-        batch_size: See `Config`.
-        epochs: See `Config`.
-        patience: See `Config`.
-        momentum: Defaults to 0.9.
-        weight_decay: Defaults to 0.0.
-        milestones: Defaults to none.
-        augment: Defaults to False.
-        normalise: Defaults to False.
-        val_share: Defaults to 0.2.
-    """
-
-    optimiser: str
-    learning_rate: float
-    batch_size: int
-    epochs: int
-    patience: int
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    milestones: tuple[float, ...] = ()
-    augment: bool = False
-    normalise: bool = False
-    val_share: float = 0.2
-
+_COMMON = Config(
+    momentum=0.9,
+    weight_decay=0.0,
+    milestones=(),
+    augment=False,
+    normalise=False,
+    val_share=0.2,
+)
+_ADAM = replace(_COMMON, optimiser="adam", learning_rate=1e-3)
 
 # The paper's two recipes, and those for text and tables.
-SMALL = Recipe("adam", 1e-3, batch_size=512, epochs=200, patience=50)
-BIG = Recipe(
-    "sgd",
-    0.1,
+SMALL = replace(_ADAM, batch_size=512, epochs=200, patience=50)
+BIG = replace(
+    _COMMON,
+    optimiser="sgd",
+    learning_rate=0.1,
     batch_size=128,
     epochs=200,
     patience=0,
@@ -50,9 +34,9 @@ BIG = Recipe(
     normalise=True,
     val_share=0.1,
 )
-BAG = Recipe("adam", 3e-3, batch_size=128, epochs=40, patience=15)
-TRANSFORMER = Recipe("adam", 1e-3, batch_size=64, epochs=30, patience=10)
-TABLE = Recipe("adam", 1e-3, batch_size=64, epochs=100, patience=30, normalise=True)
+BAG = replace(_ADAM, learning_rate=3e-3, batch_size=128, epochs=40, patience=15)
+TRANSFORMER = replace(_ADAM, batch_size=64, epochs=30, patience=10)
+TABLE = replace(_ADAM, batch_size=64, epochs=100, patience=30, normalise=True)
 RECIPES = {
     "cnn": SMALL,
     "resnet18": BIG,
@@ -64,6 +48,6 @@ RECIPES = {
 }
 
 
-def recipe_for(model: str | None) -> Recipe:
+def recipe_for(model: str | None) -> Config:
     """Return the recipe of a model of ours; any other model gets the small one."""
     return RECIPES.get(model or "", SMALL)

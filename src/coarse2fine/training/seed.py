@@ -5,27 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
 from torch import nn
 
 from .. import heads
+from ..clustering import Linkage
 from ..curriculum import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
 from ..data import Data, Source, input_shape, sample
+from ..data.sampling import warn_of_absent_classes
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..methods import PLAIN, find_method
 from ..models import build_model
-from .checkpoint import load_tensors
-from .config import CANDIDATES, Config
-from .identity import Factory
+from ..runs.config import CANDIDATES, Config
+from ..runs.directory import Run
+from ..runs.find import longer_baseline
+from ..runs.identity import Factory
+from ..runs.result import BASELINE, RunResult
 from .job import Job
 from .progress import Watcher
 from .recipes import recipe_for
-from .result import BASELINE, RunResult
-from .run import CHECKPOINT, MODEL, Run
-from .stored import unchanged
+from .trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Study:
             val_share=val_share,
             test_share=self.config.test_share,
             seed=seed,
+            stratify=self.config.stratify,
         )
 
 
@@ -74,19 +77,22 @@ class SeedRuns:
         search: The folder of the search for T. Defaults to ``"search"``.
 
     Attributes:
-        remarks: What to bear in mind about the results.
+        remarks: What to bear in mind about the results, by what it is about.
     """
 
     def __init__(self, study: Study, seed: int, search: str = "search") -> None:
         self.study, self.config, self.seed, self.search = study, study.config, seed, search
         self.path = study.path / f"seed-{seed}"
-        self.remarks: list[str] = []
+        self.remarks: dict[str, str] = {}
 
     def train(self) -> list[RunResult]:
         """Train the baseline and every method, or read what is done, and return the results."""
-        baseline = self.baseline
+        _ = self.baseline  # first, as the others may need it
         others = [self.train_method(name) for name in self.config.methods]
-        return [baseline, *others] if baseline else others
+        if self.baseline is None:
+            return others
+        longest = max((run.epochs for run in others), default=0)
+        return [self.longer_baseline(longest), *others]
 
     def train_method(self, method: str, name: str | None = None) -> RunResult:
         """Train by a method, after what it needs, and return the result.
@@ -96,28 +102,46 @@ class SeedRuns:
             name: What the result calls it. Defaults to None: as the method.
         """
         needs = find_method(method).needs
-        needed: dict[str, Any] = {}
-        if "length" in needs:
-            needed["length"] = self.length
-        if "hierarchy" in needs:
-            needed["hierarchy"] = self.hierarchy
-        if "class_vectors" in needs:
-            needed["class_vectors"] = self.class_vectors
-        return self._run(name or run_name(method), method, self.data, **needed)
+        return self._run(
+            name or run_name(method),
+            method,
+            self.data,
+            length=self.length if "length" in needs else None,
+            hierarchy=self.hierarchy if "hierarchy" in needs else None,
+            class_vectors=self.class_vectors if "class_vectors" in needs else None,
+        )
 
     @cached_property
     def data(self) -> Data:
         """The samples to train, validate and test on."""
         data = self.study.data(self.seed, self.config.val_share or 0.0)
         self._check_validation(data)
+        warn_of_absent_classes(data)
         # The search for T has its validation samples; the trainings it is for have none.
         is_searched = self.config.curriculum_epochs == "search"
         return self.study.data(self.seed, 0.0) if is_searched else data
 
     @cached_property
     def baseline(self) -> RunResult | None:
-        """Plain training; None where it is not wanted."""
+        """Plain training until it stops by itself; None where it is not wanted.
+
+        The hierarchy and T are made from it.
+        """
         return self._run(BASELINE, PLAIN, self.data) if self.config.baseline else None
+
+    def longer_baseline(self, epochs: int) -> RunResult:
+        """Return the baseline after at least so many epochs.
+
+        A comparison is fair only if the baseline is trained for as long as what is compared
+        with it, as in the paper. It goes on in a directory of its own, so that the first stays
+        what the hierarchy was made from, and a kill leaves both whole.
+        """
+        baseline = self.baseline
+        if baseline is None:
+            raise ValueError("there is no baseline to go on with.")
+        if baseline.epochs >= epochs:
+            return baseline
+        return self._run(BASELINE, PLAIN, self.data, continued=baseline, exactly=epochs)
 
     def _check_validation(self, data: Data) -> None:
         """Refuse at once what needs validation samples, where there are none."""
@@ -180,12 +204,12 @@ class SeedRuns:
         """Return T by a rule that looks at the baseline."""
         if self.baseline is None:
             raise ValueError(f"the rule {rule!r} needs a baseline.")
-        lines = Run(self.baseline.path, is_writer=False).metrics()
+        lines = Run(self.baseline.path).metrics()
         rules = {"reach-90": epochs_to_reach, "best-epoch": share_of_best_epoch}
-        length = rules[rule]([line["accuracy"] for line in lines])
+        length = rules[rule]([line["accuracy"] or 0.0 for line in lines])
         capped = capped_length(length, self.config.epochs or 1)
         if capped < length:
-            self.remarks.append(
+            self.remarks["length"] = (
                 f"seed {self.seed}: by its rule the curriculum would take {length} of "
                 f"{self.config.epochs} epochs; it is cut to {capped}."
             )
@@ -217,6 +241,8 @@ class SeedRuns:
         length: int | None = None,
         class_vectors: NDArray[Any] | None = None,
         config: Config | None = None,
+        continued: RunResult | None = None,
+        exactly: int | None = None,
     ) -> RunResult:
         """Train, go on training, or read what is done."""
         study, config = self.study, config or self.config
@@ -226,7 +252,7 @@ class SeedRuns:
         is_made = self.study.hierarchy is None and config.metric not in CONFUSION_METRICS
         is_read = (is_asked and is_made) or config.is_needed("class_vectors")
         job = Job(
-            path=self.path / name,
+            path=self.path / (longer_baseline(exactly) if exactly else name),
             name=name,
             method=method,
             seed=self.seed,
@@ -237,31 +263,38 @@ class SeedRuns:
             length=length,
             class_vectors=class_vectors,
             reads_head=method == PLAIN and is_read,
+            continued=continued,
+            exactly=exactly,
         )
-        result = job.train(study.fabric, study.watcher, study.checkpoint_seconds)
+        trainer = Trainer(study.fabric, job, study.watcher, study.checkpoint_seconds)
+        result = trainer.train()
+        self.remarks.pop(name, None)  # of a baseline that has gone on since
         if not result.levelled_off:
-            self.remarks.append(
+            self.remarks[name] = (
                 f"seed {self.seed}: {name} was best at epoch {result.best_epoch} of "
-                f"{config.epochs}, so it has not levelled off, and the difference may be noise; "
-                f"train for longer."
+                f"{exactly or config.epochs}, so it has not levelled off, and the difference may "
+                f"be noise; train for longer."
             )
         return result
 
 
 def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> Hierarchy:
     """Return the hierarchy of a trained model by the settings' metric and linkage."""
-    options: dict[str, Any] = {"linkage": config.linkage, "class_names": data.class_names}
-    if config.metric in CONFUSION_METRICS:
-        pairs, classes = run.predictions("val"), len(data.class_names)
-        return Hierarchy.from_confusion(pairs, config.metric, num_classes=classes, **options)
-    options |= {"head": config.head, "seed": run.seed}
-    return Hierarchy.from_classifier(trained_model(run, model, data), config.metric, **options)
+    return Hierarchy.from_classifier(
+        trained_model(run, model, data),
+        config.metric,
+        head=config.head,
+        confusion=run.predictions("val") if config.metric in CONFUSION_METRICS else None,
+        linkage=cast(Linkage, config.linkage),
+        seed=run.seed,
+        class_names=data.class_names,
+    )
 
 
 def trained_model(run: RunResult, model: Factory, data: Data) -> nn.Module:
     """Return the model of a finished training."""
     trained = build_model(model, len(data.class_names), input_shape(data.train), data.kind)
-    trained.load_state_dict(load_tensors(unchanged(run.path, f"{CHECKPOINT}/{MODEL}")))
+    trained.load_state_dict(Run(run.path).weights())
     return trained
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..data import Data, Transform, channel_statistics, input_shape
-from .config import Config
+from ..runs.config import Config
 
 # Mean and deviation of the channels, as they are commonly used for these sets.
 _CIFAR = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)

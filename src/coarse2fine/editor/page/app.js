@@ -12,6 +12,10 @@ import { State } from "./state.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
 
+/**
+ * @param {string} id
+ * @returns {any} An element of the page's own HTML, of any kind.
+ */
 const part = (id) => document.getElementById(id);
 
 const say = (text) => {
@@ -57,7 +61,7 @@ function start(file) {
   part("cancel").onclick = () => commands.cancel();
   part("several").onclick = () => {
     const isOn = part("several").getAttribute("aria-pressed") === "true";
-    part("several").setAttribute("aria-pressed", !isOn);
+    part("several").setAttribute("aria-pressed", String(!isOn));
   };
   state.changed();
   document.body.dataset.ready = "true";

@@ -2,7 +2,13 @@
 
 import { isClass, placesOf } from "./tree.js";
 
-/** The number of clusters with classes on each level, and of the classes at the end. */
+/** @import { Node, Tree } from "./tree.js" */
+
+/** The number of clusters with classes on each level, and of the classes at the end.
+ *
+ * @param {Tree} tree
+ * @returns {number[]}
+ */
 export function countsOf(tree) {
   const counts = new Array(tree.depth + 1).fill(0);
   for (const { node, depth } of placesOf(tree).values()) {
@@ -13,7 +19,11 @@ export function countsOf(tree) {
 
 /** All that is wrong: {text, id, fix}, id being the place.
  *
- *  `fix` is what could be removed to mend it: a {level}, or a cluster by its id, {empty}.
+ * `fix` is what could be removed to mend it: a {level}, or a cluster by its id, {empty}.
+ *
+ * @param {Tree} tree
+ * @param {(node: Node) => string} label
+ * @returns {{ text: string, id: number, fix: { level?: number, empty?: number } }[]}
  */
 export function problemsOf(tree, label) {
   return [...empty(tree, label), ...repeated(tree)];

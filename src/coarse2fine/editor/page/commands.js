@@ -4,11 +4,26 @@
 import * as trees from "./tree.js";
 import { classesIn, counted, inQuotes } from "./words.js";
 
+/**
+ * @import { State } from "./state.js"
+ * @import { View } from "./view.js"
+ * @import { Words } from "./words.js"
+ */
+
 const NOTHING = "Select classes or clusters first.";
 
 export class Commands {
+  /**
+   * @param {State} state
+   * @param {View} view
+   * @param {Words} words
+   * @param {(text: string) => void} say
+   */
   constructor(state, view, words, say) {
-    Object.assign(this, { state, view, words, say });
+    this.state = state;
+    this.view = view;
+    this.words = words;
+    this.say = say;
   }
 
   /** Do what is called `name`, unless there is a reason against it, which is said. */

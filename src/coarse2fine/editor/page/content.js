@@ -2,15 +2,21 @@
 
 import { classNode, cluster, isClass } from "./tree.js";
 
-/** The tree of a hierarchy's JSON; its clusters stand in the order of their numbers. */
+/** @import { Node, Tree } from "./tree.js" */
+
+/** The tree of a hierarchy's JSON; its clusters stand in the order of their numbers.
+ *
+ * @returns {Tree}
+ */
 export function treeOf(content) {
   const { levels, num_classes: count, cluster_names: names } = content;
   let nodes = Array.from({ length: count }, (_, index) => classNode(index));
   let first = nodes.map((_, index) => index); // the first class of each node
   for (let level = levels.length - 1; level >= 0; level--) {
     const owner = levels[level];
+    /** @type {number[][]} */
     const groups = [];
-    nodes.forEach((node, at) => (groups[owner[first[at]]] ??= []).push(at));
+    nodes.forEach((_, at) => (groups[owner[first[at]]] ??= []).push(at));
     const below = nodes;
     const firsts = first;
     nodes = groups.map((group, number) =>
@@ -24,12 +30,16 @@ export function treeOf(content) {
   return { root: cluster("", nodes), depth: levels.length };
 }
 
-/** The JSON of a tree, clusters numbered in its order; the classes are those of `original`. */
+/** The JSON of a tree, clusters numbered in its order; the classes are those of `original`.
+ *
+ * @param {Tree} tree
+ */
 export function contentOf(tree, original) {
   const count = original.num_classes;
   const levels = Array.from({ length: tree.depth }, () => new Array(count).fill(0));
   const names = levels.map(() => []);
   const path = [];
+  /** @type {(node: Node, depth: number) => void} */
   const visit = (node, depth) => {
     if (isClass(node)) {
       path.forEach((number, level) => (levels[level][node.index] = number));

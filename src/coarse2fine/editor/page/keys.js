@@ -1,8 +1,20 @@
 // The keyboard: within the tree as the ARIA practices have it for trees, and for the whole page.
 
+/**
+ * @import { Commands } from "./commands.js"
+ * @import { State } from "./state.js"
+ * @import { View } from "./view.js"
+ * @import { Words } from "./words.js"
+ */
+
 const TYPING_MS = 800;
 
-/** Keys that work wherever the focus is, but for fields in which text is typed. */
+/** Keys that work wherever the focus is, but for fields in which text is typed.
+ *
+ * @param {Commands} commands
+ * @param {() => void} save
+ * @param {HTMLInputElement} search
+ */
 export function listenToPage(commands, save, search) {
   const keys = { z: "undo", Z: "redo", y: "redo" };
   document.addEventListener("keydown", (event) => {
@@ -20,8 +32,19 @@ export function listenToPage(commands, save, search) {
 
 /** Keys of the tree. */
 export class TreeKeys {
+  /**
+   * @param {State} state
+   * @param {View} view
+   * @param {Commands} commands
+   * @param {Words} words
+   */
   constructor(state, view, commands, words) {
-    Object.assign(this, { state, view, commands, words, typed: "", typedAt: 0 });
+    this.state = state;
+    this.view = view;
+    this.commands = commands;
+    this.words = words;
+    this.typed = "";
+    this.typedAt = 0;
     view.box.addEventListener("keydown", (event) => this.handle(event));
   }
 
@@ -66,7 +89,7 @@ export class TreeKeys {
 
   // ------------------------------------------------------------------------ going about
 
-  step(count, { shiftKey, ctrlKey }) {
+  step(count, { shiftKey = false, ctrlKey = false }) {
     const rows = this.state.rows();
     const from = this.state.row(this.state.active);
     const to = Math.min(rows.length - 1, Math.max(0, from + count));

@@ -3,19 +3,53 @@
 
 import { areThere, targetOf } from "./tree.js";
 
+/**
+ * @import { Commands } from "./commands.js"
+ * @import { State } from "./state.js"
+ * @import { View } from "./view.js"
+ * @import { Words } from "./words.js"
+ */
+
+/**
+ * @typedef {object} Drag What is pulled, where the pointer is, and whether a drop there does
+ *   something.
+ * @property {number} id
+ * @property {number} x
+ * @property {number} y
+ * @property {boolean} isOn
+ * @property {number} [over]
+ * @property {number} [timer]
+ * @property {boolean} [isGood]
+ */
+
 const DRAG_PIXELS = 5;
 const OPEN_MS = 700; // over a closed cluster until it opens
 const EDGE = 40; // pixels from the edge at which the tree scrolls
 
 export class Mouse {
+  /**
+   * @param {State} state
+   * @param {View} view
+   * @param {Commands} commands
+   * @param {Words} words
+   * @param {HTMLElement} label
+   * @param {HTMLElement} several
+   */
   constructor(state, view, commands, words, label, several) {
-    Object.assign(this, { state, view, commands, words, label, several, drag: null });
+    this.state = state;
+    this.view = view;
+    this.commands = commands;
+    this.words = words;
+    this.label = label;
+    this.several = several;
+    /** @type {Drag} */
+    this.drag = null;
     const { box } = view;
     box.addEventListener("click", (event) => this.click(event));
     box.addEventListener("dblclick", (event) => this.doubleClick(event));
     box.addEventListener("pointerdown", (event) => this.press(event));
     box.addEventListener("pointermove", (event) => this.pull(event));
-    box.addEventListener("pointerup", (event) => this.release(event));
+    box.addEventListener("pointerup", () => this.release());
     box.addEventListener("pointercancel", () => this.end());
     box.addEventListener("lostpointercapture", () => this.end());
     document.addEventListener("keydown", (event) => {

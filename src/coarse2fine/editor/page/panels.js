@@ -3,6 +3,14 @@
 import { countsOf, problemsOf, summaryOf } from "./checks.js";
 import { counted } from "./words.js";
 
+/**
+ * @import { Commands } from "./commands.js"
+ * @import { Saving } from "./saving.js"
+ * @import { State } from "./state.js"
+ * @import { View } from "./view.js"
+ * @import { Words } from "./words.js"
+ */
+
 const MOST_PROBLEMS = 20;
 
 /** An element with text, which names are only ever set as. */
@@ -12,10 +20,26 @@ function made(tag, text, properties = {}) {
   return element;
 }
 
+/** @returns {NodeListOf<HTMLElement>} */
+const commandButtons = () => document.querySelectorAll("[data-command]");
+
 export class Panels {
+  /**
+   * @param {Record<string, HTMLElement>} parts
+   * @param {State} state
+   * @param {View} view
+   * @param {Commands} commands
+   * @param {Saving} saving
+   * @param {Words} words
+   */
   constructor(parts, state, view, commands, saving, words) {
-    Object.assign(this, { parts, state, view, commands, saving, words });
-    for (const button of document.querySelectorAll("[data-command]")) {
+    this.parts = parts;
+    this.state = state;
+    this.view = view;
+    this.commands = commands;
+    this.saving = saving;
+    this.words = words;
+    for (const button of commandButtons()) {
       button.addEventListener("click", () => commands.run(button.dataset.command));
     }
     state.listeners.push(() => this.render());
@@ -31,7 +55,7 @@ export class Panels {
   }
 
   buttons() {
-    for (const button of document.querySelectorAll("[data-command]")) {
+    for (const button of commandButtons()) {
       enable(button, this.commands.reason(button.dataset.command));
     }
     this.parts.cancel.hidden = !this.state.moving || this.view.box.classList.contains("dragging");
@@ -102,8 +126,12 @@ export class Panels {
   }
 }
 
-/** Let a button say why it does nothing, rather than be dead. */
+/** Let a button say why it does nothing, rather than be dead.
+ *
+ * @param {HTMLElement} button
+ * @param {string} reason
+ */
 function enable(button, reason) {
-  button.setAttribute("aria-disabled", Boolean(reason));
+  button.setAttribute("aria-disabled", String(Boolean(reason)));
   button.title = reason || button.dataset.help || "";
 }

@@ -5,9 +5,26 @@ import { contentOf, treeOf } from "./content.js";
 import { choose } from "./dialog.js";
 import { load, quit, store } from "./server.js";
 
+/**
+ * @import { State } from "./state.js"
+ * @import { Words } from "./words.js"
+ */
+
 export class Saving {
+  /**
+   * @param {any} file
+   * @param {State} state
+   * @param {Words} words
+   * @param {(text: string) => void} say
+   * @param {(text: string, rescue?: () => void) => void} alarm
+   */
   constructor(file, state, words, say, alarm) {
-    Object.assign(this, { file, state, words, say, alarm, isBusy: false });
+    this.file = file;
+    this.state = state;
+    this.words = words;
+    this.say = say;
+    this.alarm = alarm;
+    this.isBusy = false;
     addEventListener("beforeunload", (event) => {
       if (!state.isSaved && !this.hasEnded) event.preventDefault();
     });

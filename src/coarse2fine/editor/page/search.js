@@ -2,9 +2,28 @@
 
 import { isClass, placesOf } from "./tree.js";
 
+/**
+ * @import { State } from "./state.js"
+ * @import { View } from "./view.js"
+ * @import { Words } from "./words.js"
+ */
+
 export class Search {
+  /**
+   * @param {HTMLInputElement} input
+   * @param {HTMLElement} output
+   * @param {State} state
+   * @param {View} view
+   * @param {Words} words
+   */
   constructor(input, output, state, view, words) {
-    Object.assign(this, { input, output, state, view, words, at: 0, found: [] });
+    this.input = input;
+    this.output = output;
+    this.state = state;
+    this.view = view;
+    this.words = words;
+    this.at = 0;
+    this.found = [];
     input.addEventListener("input", () => this.look());
     input.addEventListener("keydown", (event) => this.handle(event));
   }

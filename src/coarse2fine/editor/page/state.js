@@ -3,20 +3,38 @@
 
 import { ancestors, placesOf, topmost } from "./tree.js";
 
+/**
+ * @import { Place, Tree } from "./tree.js"
+ *
+ * @typedef {Place & { position: number, siblings: number }} Row
+ * @typedef {{ tree: Tree, selected: number[], active: number }} Snapshot
+ * @typedef {{ before: Snapshot, after: Snapshot, what: string }} Step
+ */
+
 const OPEN_AT_FIRST = 60;
 
 export class State {
+  /** @param {Tree} tree */
   constructor(tree) {
     this.tree = tree;
     this.saved = tree;
+    /** @type {Step[]} */
     this.past = [];
+    /** @type {Step[]} */
     this.future = [];
+    /** @type {Set<number>} */
     this.open = new Set();
+    /** @type {Set<number>} */
     this.selected = new Set();
     this.active = this.anchor = tree.root.id;
+    /** @type {number[] | null} */
     this.moving = null; // the ids that are being moved
+    /** @type {number | null} */
     this.over = null; // where they would be dropped
+    /** @type {(() => void)[]} */
     this.listeners = [];
+    /** @type {Row[] | null} */
+    this.list = null;
     this.openSome();
   }
 
@@ -29,23 +47,29 @@ export class State {
     return this.tree === this.saved;
   }
 
+  /** @param {number} id */
   place(id) {
     return placesOf(this.tree).get(id);
   }
 
   // -------------------------------------------------------------------- rows in sight
 
-  /** The nodes in sight, in order: {node, parent, depth, position, siblings}. */
+  /** The nodes in sight, in order. */
   rows() {
     if (this.list) return this.list;
+    /** @type {Row[]} */
     const list = [];
-    const visit = (node, parent, depth, position, siblings) => {
-      list.push({ node, parent, depth, position, siblings });
+    /** @param {Row} row */
+    const visit = (row) => {
+      list.push(row);
+      const { node, depth } = row;
       if (!node.children || !this.open.has(node.id)) return;
       const count = node.children.length;
-      node.children.forEach((child, at) => visit(child, node, depth + 1, at + 1, count));
+      node.children.forEach((child, at) =>
+        visit({ node: child, parent: node, depth: depth + 1, position: at + 1, siblings: count }),
+      );
     };
-    visit(this.tree.root, null, -1, 1, 1);
+    visit({ node: this.tree.root, parent: null, depth: -1, position: 1, siblings: 1 });
     this.list = list;
     return list;
   }
@@ -131,7 +155,11 @@ export class State {
     return { tree: this.tree, selected: [...this.selected], active: this.active };
   }
 
-  /** Take a step: another tree, what was done, and what is selected then. */
+  /** Take a step: another tree, what was done, and what is selected then.
+   *
+   * @param {Tree} tree
+   * @param {string} what
+   */
   change(tree, what, selected = [...this.selected]) {
     const before = this.snapshot();
     this.restore({ tree, selected, active: selected[0] ?? this.active });
@@ -140,6 +168,7 @@ export class State {
     this.changed();
   }
 
+  /** @param {Snapshot} snapshot */
   restore({ tree, selected, active }) {
     const all = placesOf(tree);
     this.tree = tree;

@@ -4,28 +4,52 @@
 // A tree is {root, depth}: depth is the number of levels above the classes. The root has depth
 // -1, the clusters of level d have depth d, the classes have depth `depth`; all of them do, as
 // every class belongs to a cluster of every level.
-//   cluster: {id, name, children, size}, size being the number of classes in it
-//   class:   {id, index, size: 1}
+
+/**
+ * @typedef {object} Node A cluster, which has a name and children, or a class, which has an index.
+ * @property {number} id
+ * @property {number} size The number of classes in it; 1 for a class.
+ * @property {string} [name]
+ * @property {Node[]} [children]
+ * @property {number} [index]
+ */
+
+/** @typedef {{ root: Node, depth: number }} Tree */
+/** @typedef {{ node: Node, parent: Node | null, depth: number }} Place */
 
 let lastId = 0;
 
+/** @type {(node: Node) => boolean} */
 export const isClass = (node) => node.children === undefined;
 
-/** A new cluster; the id of an old one makes it a changed version of that. */
+/** A new cluster; the id of an old one makes it a changed version of that.
+ *
+ * @param {string} name
+ * @param {Node[]} children
+ * @returns {Node}
+ */
 export function cluster(name, children, id = ++lastId) {
   return { id, name, children, size: children.reduce((sum, child) => sum + child.size, 0) };
 }
 
-/** A class by its index in the file, which is the model's output for it. */
+/** A class by its index in the file, which is the model's output for it.
+ *
+ * @param {number} index
+ * @returns {Node}
+ */
 export function classNode(index) {
   return { id: ++lastId, index, size: 1 };
 }
 
 // ------------------------------------------------------------------------------- looking
 
+/** @type {WeakMap<Tree, Map<number, Place>>} */
 const places = new WeakMap();
 
-/** Every node by its id, as {node, parent, depth}, in the order of the tree. */
+/** Every node by its id, as {node, parent, depth}, in the order of the tree.
+ *
+ * @param {Tree} tree
+ */
 export function placesOf(tree) {
   if (!places.has(tree)) {
     const found = new Map();
@@ -39,7 +63,12 @@ export function placesOf(tree) {
   return places.get(tree);
 }
 
-/** The ids from the parent of a node up to the root. */
+/** The ids from the parent of a node up to the root.
+ *
+ * @param {Tree} tree
+ * @param {number} id
+ * @returns {number[]}
+ */
 export function ancestors(tree, id) {
   const found = [];
   const all = placesOf(tree);
@@ -47,7 +76,12 @@ export function ancestors(tree, id) {
   return found;
 }
 
-/** Those of the ids that are in the tree and below no other of them, in the order of the tree. */
+/** Those of the ids that are in the tree and below no other of them, in the order of the tree.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ * @returns {number[]}
+ */
 export function topmost(tree, ids) {
   const wanted = new Set(ids);
   wanted.delete(tree.root.id);
@@ -60,13 +94,22 @@ export function topmost(tree, ids) {
   return found;
 }
 
-/** The depth that all nodes share, or null. */
+/** The depth that all nodes share, or null.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ */
 export function commonDepth(tree, ids) {
   const depths = new Set(ids.map((id) => placesOf(tree).get(id).depth));
   return depths.size === 1 ? [...depths][0] : null;
 }
 
-/** Where nodes would go if dropped on a place: to the nearest cluster that is coarser than them. */
+/** Where nodes would go if dropped on a place: to the nearest cluster that is coarser than them.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ * @param {number} over
+ */
 export function targetOf(tree, ids, over) {
   const all = placesOf(tree);
   const least = ids.reduce((least, id) => Math.min(least, all.get(id).depth), Infinity);
@@ -75,14 +118,24 @@ export function targetOf(tree, ids, over) {
   return node.id;
 }
 
-/** Whether nodes would be where they are already. */
+/** Whether nodes would be where they are already.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ * @param {number} target
+ */
 export function areThere(tree, ids, target) {
   return ids.every((id) => placesOf(tree).get(id).parent.id === target);
 }
 
 // ------------------------------------------------------------------------------ changing
 
-/** A tree whose clusters have other children, where `edits` has a function for their id. */
+/** A tree whose clusters have other children, where `edits` has a function for their id.
+ *
+ * @param {Tree} tree
+ * @param {Map<number, (children: Node[]) => Node[]>} edits
+ * @returns {Tree}
+ */
 function edited(tree, edits) {
   const visit = (node) => {
     if (isClass(node)) return node;
@@ -95,7 +148,11 @@ function edited(tree, edits) {
   return { ...tree, root: visit(tree.root) };
 }
 
-/** A tree without some nodes and all below them. */
+/** A tree without some nodes and all below them.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ */
 export function without(tree, ids) {
   const gone = new Set(ids);
   const keep = (children) => children.filter((child) => !gone.has(child.id));
@@ -103,7 +160,11 @@ export function without(tree, ids) {
   return edited(tree, new Map(parents.map((id) => [id, keep])));
 }
 
-/** Children with others added: clusters at the end, classes in their order. */
+/** Children with others added: clusters at the end, classes in their order.
+ *
+ * @param {Node[]} children
+ * @param {Node[]} added
+ */
 function joined(children, added) {
   const all = [...children, ...added];
   return all.every(isClass) ? all.sort((one, other) => one.index - other.index) : all;
@@ -111,7 +172,11 @@ function joined(children, added) {
 
 /** A tree in which nodes have moved into a coarser cluster.
  *
- *  Where levels lie between, they get a new cluster on each: it stands by itself there.
+ * Where levels lie between, they get a new cluster on each: it stands by itself there.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ * @param {number} target
  */
 export function moved(tree, ids, target) {
   const all = placesOf(tree);
@@ -129,14 +194,23 @@ export function moved(tree, ids, target) {
   return edited(rest, new Map([[target, (children) => joined(children, added)]]));
 }
 
-/** A tree in which a cluster has another name. */
+/** A tree in which a cluster has another name.
+ *
+ * @param {Tree} tree
+ * @param {number} id
+ * @param {string} name
+ */
 export function renamed(tree, id, name) {
   const { node, parent } = placesOf(tree).get(id);
   const swap = (child) => (child.id === id ? cluster(name, node.children, id) : child);
   return edited(tree, new Map([[parent.id, (children) => children.map(swap)]]));
 }
 
-/** A tree in which clusters of one level are one, at the place of the first. */
+/** A tree in which clusters of one level are one, at the place of the first.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ */
 export function merged(tree, ids) {
   const nodes = topmost(tree, ids).map((id) => placesOf(tree).get(id).node);
   const [first, ...others] = nodes;
@@ -151,7 +225,13 @@ export function merged(tree, ids) {
   return edited(rest, new Map([[parent.id, (children) => children.map(swap)]]));
 }
 
-/** A tree with a new cluster behind another one, and the new cluster's id. */
+/** A tree with a new cluster behind another one, and the new cluster's id.
+ *
+ * @param {Tree} tree
+ * @param {number} beside
+ * @param {Node[]} children
+ * @returns {[Tree, number]}
+ */
 export function withCluster(tree, beside, children = []) {
   const added = cluster("", children);
   const { parent } = placesOf(tree).get(beside);
@@ -160,14 +240,22 @@ export function withCluster(tree, beside, children = []) {
   return [edited(tree, new Map([[parent.id, insert]])), added.id];
 }
 
-/** A tree in which nodes of one level are in a new cluster, behind the one the first was in. */
+/** A tree in which nodes of one level are in a new cluster, behind the one the first was in.
+ *
+ * @param {Tree} tree
+ * @param {number[]} ids
+ */
 export function split(tree, ids) {
   const nodes = topmost(tree, ids).map((id) => placesOf(tree).get(id).node);
   const { parent } = placesOf(tree).get(nodes[0].id);
   return withCluster(without(tree, ids), parent.id, joined([], nodes));
 }
 
-/** A tree with a level more: above the clusters of depth `level`, each parent gets one cluster. */
+/** A tree with a level more: above the clusters of depth `level`, each parent gets one cluster.
+ *
+ * @param {Tree} tree
+ * @param {number} level
+ */
 export function withLevel(tree, level) {
   const edits = new Map();
   for (const [id, { depth }] of placesOf(tree)) {
@@ -176,7 +264,11 @@ export function withLevel(tree, level) {
   return { ...edited(tree, edits), depth: tree.depth + 1 };
 }
 
-/** A tree without a level: what was below its clusters belongs to what was above. */
+/** A tree without a level: what was below its clusters belongs to what was above.
+ *
+ * @param {Tree} tree
+ * @param {number} level
+ */
 export function withoutLevel(tree, level) {
   const edits = new Map();
   for (const [id, { depth }] of placesOf(tree)) {

@@ -4,17 +4,29 @@
 import { isClass, targetOf } from "./tree.js";
 import { classesIn } from "./words.js";
 
+/**
+ * @import { State } from "./state.js"
+ * @import { Words } from "./words.js"
+ */
+
 const SPARE = 8; // rows beyond the edges
 const STEP = 20; // pixels a level is indented
 const MOST_STEPS = 8;
 
 export class View {
+  /**
+   * @param {HTMLElement} box
+   * @param {State} state
+   * @param {Words} words
+   */
   constructor(box, state, words) {
     this.box = box;
     this.state = state;
     this.words = words;
-    this.list = box.firstElementChild;
+    this.list = /** @type {HTMLElement} */ (box.firstElementChild);
+    /** @type {Map<number, HTMLElement>} */
     this.rows = new Map(); // the elements by the id of their node
+    /** @type {{ id: number } | null} */
     this.editing = null;
     this.measure();
     // Where a finger takes over from a mouse, rows get higher.
@@ -77,7 +89,7 @@ export class View {
         part.className = name;
       }
       element.children[0].setAttribute("aria-hidden", "true");
-      element.children[1].dir = "auto";
+      element.children[1].setAttribute("dir", "auto");
       this.rows.set(id, element);
     }
     return this.rows.get(id);

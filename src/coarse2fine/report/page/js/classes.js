@@ -52,7 +52,9 @@ class ClassTable {
   compare(one, other) {
     const { by, isUp } = this.order;
     const [a, b] = isUp ? [one[by], other[by]] : [other[by], one[by]];
-    if (one[by] === null || other[by] === null) return (one[by] === null) - (other[by] === null);
+    if (one[by] === null || other[by] === null) {
+      return Number(one[by] === null) - Number(other[by] === null);
+    }
     return typeof a === "string" ? a.localeCompare(b) : a - b || one.place - other.place;
   }
 

@@ -1,6 +1,8 @@
 // The figure of the confusion matrix. What it shows follows from which matrix is chosen, which
 // part of it is seen, and the colours of the page; on any change of these it is drawn anew.
 
+/** @typedef {[number, number]} Span From and to, in cells. */
+
 const MOST_TICKS = 40;
 const TICK = 18; // pixels that a name on an axis takes
 const [LONG, SHORT, NARROW] = [18, 8, 480]; // letters of a name, and of one where there is no room
@@ -45,12 +47,18 @@ class Confusion {
 
   // --------------------------------------------------------------------- which part is seen
 
-  // See a part of the matrix, moved so that nothing beyond it is seen.
+  /**
+   * See a part of the matrix, moved so that nothing beyond it is seen.
+   *
+   * @param {Span} x
+   * @param {Span} y
+   */
   see(x, y) {
     this.view = { x: this.within(x), y: this.within(y) };
     return this.place.layout ? this.show() : null;
   }
 
+  /** @type {(span: Span) => Span} */
   within([low, high]) {
     const span = Math.min(high - low, this.size);
     const start = Math.max(-0.5, Math.min(low, this.size - 0.5 - span));
@@ -64,19 +72,22 @@ class Confusion {
   // Somebody has dragged the figure.
   moved() {
     const { xaxis, yaxis } = this.place.layout;
-    return this.see(xaxis.range, [...yaxis.range].reverse());
+    const [bottom, top] = yaxis.range;
+    return this.see(xaxis.range, [top, bottom]);
   }
 
   zoom(factor, centre = null) {
     const { x, y } = this.view;
     if (factor < 1 && x[1] - x[0] < 4) return null;
     const [middleX, middleY] = centre ?? [(x[0] + x[1]) / 2, (y[0] + y[1]) / 2];
+    /** @type {(span: Span, at: number) => Span} */
     const scaled = ([low, high], at) => [at + (low - at) * factor, at + (high - at) * factor];
     return this.see(scaled(x, middleX), scaled(y, middleY));
   }
 
   // Move by shares of what is seen.
   pan(right, down) {
+    /** @type {(span: Span, by: number) => Span} */
     const moved = ([low, high], by) => [low + by * (high - low), high + by * (high - low)];
     return this.see(moved(this.view.x, right), moved(this.view.y, down));
   }

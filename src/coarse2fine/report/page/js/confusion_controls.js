@@ -7,6 +7,10 @@ const STEPS = {
   ArrowDown: [0, 0.2],
 };
 
+/**
+ * @param {Confusion} confusion
+ * @param {{ label: string, baseline: string }} shown
+ */
 function addConfusionControls(confusion, { label, baseline }) {
   const labels = {
     before: `Before: ${baseline}`,

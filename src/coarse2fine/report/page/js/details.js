@@ -4,8 +4,17 @@ const MOST_CLASSES = 60;
 const MOST_IMAGES = 24;
 
 class Details {
+  /**
+   * @param {HTMLElement} place
+   * @param {any} content
+   * @param {Hierarchy} hierarchy
+   * @param {(node: HierarchyNode) => void} choose
+   */
   constructor(place, content, hierarchy, choose) {
-    Object.assign(this, { place, content, hierarchy, choose });
+    this.place = place;
+    this.content = content;
+    this.hierarchy = hierarchy;
+    this.choose = choose;
   }
 
   show(node) {

@@ -1,5 +1,11 @@
 // Making elements. Names and other text enter the page by textContent alone, never as HTML.
 
+/**
+ * An element of the page's own HTML, of any kind: an input, say, or a figure of plotly's.
+ *
+ * @param {string} id
+ * @returns {any}
+ */
 const byId = (id) => document.getElementById(id);
 
 function element(tag, attributes = {}, ...children) {

@@ -2,7 +2,10 @@
 
 class Matrices {
   constructor({ before, after, samples }, size) {
-    Object.assign(this, { before, after, samples, size });
+    this.before = before;
+    this.after = after;
+    this.samples = samples;
+    this.size = size;
     this.kinds = before ? ["before", "after", "difference"] : ["after"];
     this.made = new Map();
   }

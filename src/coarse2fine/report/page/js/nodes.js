@@ -1,8 +1,9 @@
 // The hierarchy: a cluster is a range of classes in the order of the hierarchy.
 //
-// A node is {level, number, start, end}; the classes are the last level. A cluster that does
-// not split at the next level is one node with the cluster below it, and a cluster of one class
-// is that class.
+// The classes are the last level. A cluster that does not split at the next level is one node
+// with the cluster below it, and a cluster of one class is that class.
+
+/** @typedef {{ level: number, number: number, start: number, end: number }} HierarchyNode */
 
 const ROOT = "all"; // as the icicle calls it
 
@@ -16,6 +17,7 @@ class Hierarchy {
     this.root = { level: -1, number: 0, start: 0, end: this.names.length };
   }
 
+  /** @type {(level: number, number: number) => HierarchyNode} */
   node(level, number) {
     const [start, end] = [this.edges[level][number], this.edges[level][number + 1]];
     return { level, number, start, end };

@@ -3,12 +3,19 @@
 // Children are made when their cluster is first opened, so that any number of classes is quick.
 
 class Tree {
+  /**
+   * @param {HTMLElement} place
+   * @param {Hierarchy} hierarchy
+   * @param {(node: HierarchyNode) => void} choose
+   */
   constructor(place, hierarchy, choose) {
-    Object.assign(this, { place, hierarchy, choose });
+    this.place = place;
+    this.hierarchy = hierarchy;
+    this.choose = choose;
     this.items = new Map();
     this.typed = { text: "", at: 0 };
     for (const child of hierarchy.children(hierarchy.root)) place.append(this.item(child, 1));
-    place.firstElementChild.tabIndex = 0;
+    this.makeTabStop(place.firstElementChild);
     place.addEventListener("keydown", (event) => this.key(event));
     place.addEventListener("click", (event) => this.click(event));
   }
@@ -72,8 +79,9 @@ class Tree {
   }
 
   makeTabStop(item) {
-    for (const old of this.place.querySelectorAll('[tabindex="0"]')) old.tabIndex = -1;
-    item.tabIndex = 0;
+    for (const old of this.place.querySelectorAll('[tabindex="0"]'))
+      old.setAttribute("tabindex", "-1");
+    item.setAttribute("tabindex", "0");
   }
 
   focus(item) {

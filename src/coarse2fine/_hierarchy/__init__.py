@@ -1,0 +1,1 @@
+"""What `Hierarchy` is made of: its levels, how they nest, and how they print."""

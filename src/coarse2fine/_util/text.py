@@ -1,0 +1,66 @@
+"""Untrusted text made safe to show: control characters are escaped."""
+
+from __future__ import annotations
+
+import re
+
+# Invisible, yet part of words in Persian and of emoji of families.
+JOINERS = "\u200c\u200d"
+# Only these need a closer look; most text is ASCII throughout.
+_NOT_ASCII = re.compile(r"[^ -~]")
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text with everything that is not printable escaped as Python does.
+
+    That is control characters, among them those that control terminals and those that reverse
+    the direction of writing, and lone surrogates.
+
+    Args:
+        text: Any text.
+        keep: Characters that are kept nevertheless. Defaults to none.
+
+    Examples:
+        >>> print(printable("a\nb\x1b[31m"))
+        a\nb\x1b[31m
+        >>> printable("größer\n", keep="\n")
+        'größer\n'
+    """
+
+    def shown(match: re.Match[str]) -> str:
+        letter = match[0]
+        if letter.isprintable() or letter in keep:
+            return letter
+        return letter.encode("unicode_escape").decode()
+
+    return _NOT_ASCII.sub(shown, text)
+
+
+def brief(value: object, most: int = 400) -> str:
+    r"""Return a text as one printable line, shortened if it is long, for use in a sentence.
+
+    Args:
+        value: The text, or an error; what it quotes from a file may be of any length.
+        most: The largest number of characters. Defaults to 400.
+
+    Examples:
+        >>> brief("two\nlines, \x1b[31mred"), brief("long", 3)
+        ('two lines, \\x1b[31mred', 'lon…')
+    """
+    # Cut before anything else is done with it, with room for runs of spaces.
+    shown = printable(" ".join(str(value)[: 4 * most].split()))
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of a library's message, without its final stop, or the error's type.
+
+    Args:
+        error: What was raised.
+
+    Examples:
+        >>> first_line(ValueError("it is broken.\nSee the manual.")), first_line(EOFError())
+        ('it is broken', 'EOFError')
+    """
+    text = str(error).strip() or type(error).__name__
+    return brief(text.split("\n", 1)[0].rstrip("."))

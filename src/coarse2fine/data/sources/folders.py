@@ -1,0 +1,176 @@
+"""Folders of images: a sub-folder for each class, or such folders to train and to test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..split import Source
+from .images import image_sizes
+from .lazy_images import MEMORY_LIMIT, image_source
+
+EXTENSIONS = (
+    *(".jpeg", ".jpg", ".jpe", ".jfif", ".jp2", ".png", ".webp", ".avif", ".gif"),
+    *(".bmp", ".tif", ".tiff", ".pbm", ".pgm", ".ppm", ".pnm"),
+)
+"""What the names of image files end in."""
+
+_SPLITS = {"test": ("test",), "val": ("val", "valid", "validation")}
+_LARGEST_DEFAULT_SIZE = 224
+
+
+def load_folder(
+    folder: str | Path,
+    size: int | None = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+) -> Source:
+    """Load a folder that holds a folder of images for each class.
+
+    Instead, it may hold such folders called train, test and val (or valid or validation), of
+    which only train is needed. A class's images may lie in folders within its folder. Hidden
+    files, and those whose extension is not an image's, are left out.
+
+    Args:
+        folder: Where the images are.
+        size: The height and width to bring all images to, by resizing the shorter side and
+            cropping the centre. Defaults to None: images that are all of one size stay as
+            they are; others are brought to the median shorter side of those to train on, at
+            most 224.
+        class_names: The classes in the order of their targets, of which some may have no
+            folder. Defaults to None: those that have one, sorted.
+        memory_limit: How many bytes of pixels to hold in memory; where there are more,
+            images are decoded when they are needed. Defaults to 4 GiB.
+
+    Raises:
+        FileNotFoundError: There is no such folder.
+        ValueError: There are fewer than two classes, one has no images or is not among
+            those to train on, or a file is not an image.
+    """
+    if size is not None and size < 1:
+        raise ValueError(f"size must be at least 1. Got {size}.")
+    folders = _split_folders(Path(folder))
+    names = tuple(class_names or (path.name for path in class_folders(folders["train"])))
+    if len(names) < 2:
+        raise ValueError(
+            f"{folders['train']} must hold a folder for each of two or more classes. Got "
+            f"{', '.join(names) or 'none'}."
+        )
+    labelled = {split: labelled_files(path, names) for split, path in folders.items()}
+    files = {split: found for split, (found, _) in labelled.items()}
+    targets = {split: classes for split, (_, classes) in labelled.items()}
+    return image_source(files, targets, names, _common_size(files, size), memory_limit)
+
+
+class Files:
+    """Files below a folder, kept as one array that costs little and is shared by processes.
+
+    Args:
+        folder: The folder.
+        names: Their paths within it.
+    """
+
+    def __init__(self, folder: Path, names: Iterable[str]) -> None:
+        self.folder = folder
+        self.names = np.array([os.fsencode(name) for name in names], dtype=np.bytes_)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, row: int, /) -> Path:
+        return self.folder / os.fsdecode(self.names[row])
+
+    def name(self, row: int) -> str:
+        """Return what to call a file in an error."""
+        return str(self[row])
+
+
+def class_folders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, sorted by name, without hidden ones."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}.")
+    return sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
+
+
+def labelled_files(folder: Path, class_names: tuple[str, ...]) -> tuple[Files, Tensor]:
+    """Return the images in the class folders of a folder, and their classes.
+
+    Args:
+        folder: Holds a folder for each class, or for some of them.
+        class_names: What the class folders may be called.
+    """
+    names: list[str] = []
+    targets = []
+    for path in class_folders(folder):
+        if path.name not in class_names:
+            raise ValueError(
+                f"{path} is of a class that is not among those to train on; remove the folder, "
+                f"or add images of {path.name} to train on."
+            )
+        found = sorted(image_names(path))
+        if not found:
+            raise ValueError(f"{path} holds no images; remove the folder or put some there.")
+        names += [f"{path.name}/{name}" for name in found]
+        targets.append(torch.full((len(found),), class_names.index(path.name)))
+    if not targets:
+        raise ValueError(f"{folder} holds no class folders; put its images into some.")
+    return Files(folder, names), torch.cat(targets)
+
+
+def image_names(folder: Path, seen: set[Path] | None = None) -> Iterator[str]:
+    """Yield the paths, seen from a folder, of the images in it and in all folders within.
+
+    A folder that links lead to in several ways is looked into once.
+
+    Args:
+        folder: Where to look.
+        seen: The folders that were looked into, as links may lead in circles. Defaults to
+            None: none yet.
+    """
+    seen = set() if seen is None else seen
+    seen.add(folder.resolve())
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name[0] == ".":
+            continue
+        inner = folder / entry.name if _is_dir(entry) else None
+        if inner is None and entry.name.lower().endswith(EXTENSIONS):
+            yield entry.name
+        elif inner is not None and inner.resolve() not in seen:
+            yield from (f"{entry.name}/{name}" for name in image_names(inner, seen))
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder or leads to one; a link that leads in a circle does not."""
+    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and Path(entry).is_dir())
+
+
+def _split_folders(folder: Path) -> dict[str, Path]:
+    inner = {path.name.lower(): path for path in class_folders(folder)}
+    others = {
+        split: inner[name] for split, names in _SPLITS.items() for name in names if name in inner
+    }
+    # A class may be called train; such a folder holds images rather than class folders.
+    if "train" in inner and (others or len(inner) == 1) and class_folders(inner["train"]):
+        return {"train": inner["train"], **others}
+    if others and len(inner) == len(others):
+        raise ValueError(f"{folder} holds {', '.join(inner)} but no folder train; add that.")
+    return {"train": folder}
+
+
+def _common_size(files: Mapping[str, Files], size: int | None) -> tuple[int, int]:
+    if size is not None:
+        return size, size
+    sizes = {split: image_sizes(found) for split, found in files.items()}
+    different = np.unique(np.concatenate(list(sizes.values())), axis=0)
+    if len(different) == 1:
+        return int(different[0, 0]), int(different[0, 1])
+    median = int(np.median(sizes["train"].min(axis=1)))
+    return (min(median, _LARGEST_DEFAULT_SIZE),) * 2

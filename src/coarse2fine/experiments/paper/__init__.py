@@ -1,0 +1,1 @@
+"""The experiments of the paper, declared; `published` has its own figures."""

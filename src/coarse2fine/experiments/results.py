@@ -1,0 +1,144 @@
+"""What came out of an experiment: all that its table and its figure need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..runs.directory import Run
+from ..runs.result import BASELINE, RunResult
+from .declaration import Published, Setting, Variant
+from .tasks import Task, expand
+from .values import FigureValues, figure_values
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came out of a setting.
+
+    Args:
+        key: See `Setting.key`.
+        label: What tables call it.
+        folder: See `Setting.folder`.
+        config: The settings of its baseline that are not None, the recipe's included.
+        paper: The paper's own figures, see `Setting`.
+        variants: What is compared with the baseline.
+        runs: What came out of the trainings that are done. Their paths are of use only before
+            they are stored.
+        versions: Of Python and the libraries that made the runs; where they differ, all.
+            Defaults to none.
+        values: What the figure shows beside these results. Defaults to nothing.
+    """
+
+    key: str
+    label: str
+    folder: str
+    config: Mapping[str, Any]
+    paper: Published
+    variants: tuple[Variant, ...]
+    runs: tuple[RunResult, ...]
+    versions: tuple[Mapping[str, str], ...] = ()
+    values: FigureValues = field(default_factory=FigureValues)
+
+    def of(self, name: str) -> tuple[RunResult, ...]:
+        """Return the runs of a variant, or of ``"baseline"``."""
+        return tuple(run for run in self.runs if run.method == name)
+
+    def accuracies(self, name: str, rule: str | None = None) -> dict[int, float]:
+        """Return the test accuracies of a variant in percent, by seed.
+
+        Args:
+            name: Of the variant, or ``"baseline"``.
+            rule: One of its rules of inference. Defaults to None: the one that counts.
+        """
+        return {
+            run.seed: 100 * (run.accuracy if rule is None else run.by_rule[rule])
+            for run in self.of(name)
+        }
+
+    def gains(self, name: str, rule: str | None = None) -> list[float]:
+        """Return how much better a variant is than the baseline of the same seed, in percent."""
+        plain = self.accuracies(BASELINE)
+        found = self.accuracies(name, rule)
+        return [accuracy - plain[seed] for seed, accuracy in found.items() if seed in plain]
+
+    def further_rules(self, name: str) -> list[str]:
+        """Return the rules of inference that a variant was tested with beside its first."""
+        first = next((run.by_rule for run in self.of(name)), {})
+        return list(first)[1:]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What came out of an experiment.
+
+    Args:
+        experiment: Its name.
+        title: In a few words.
+        figure: What is drawn of it; None for nothing.
+        scale: The name of its scale.
+        about: What that scale is.
+        seeds: Those that were asked for.
+        command: What was called; may be empty.
+        versions: Of Python and the libraries that collected it.
+        rows: A setting each.
+    """
+
+    experiment: str
+    title: str
+    figure: str | None
+    scale: str
+    about: str
+    seeds: tuple[int, ...]
+    command: str
+    versions: Mapping[str, str]
+    rows: tuple[Row, ...]
+
+    @property
+    def heading(self) -> str:
+        """Its title and scale in a line."""
+        return f"{self.title}; scale {self.scale}: {self.about}"
+
+
+def collect(
+    setting: Setting, seeds: tuple[int, ...], store: Path, figure: str | None = None
+) -> Row:
+    """Return the results of a setting's trainings that are done.
+
+    Args:
+        setting: A row of an experiment.
+        seeds: Those that are wanted.
+        store: The directory that holds all runs.
+        figure: What is to be drawn of them. Defaults to None.
+    """
+    tasks = expand((setting,), seeds, store)
+    runs = tuple(_compared(task) for task in tasks if task.is_done)
+    config = setting.config(None, seeds).to_dict()
+    return Row(
+        key=setting.key,
+        label=setting.label,
+        folder=setting.folder,
+        config={name: value for name, value in config.items() if value is not None},
+        paper=setting.paper,
+        variants=setting.variants,
+        runs=runs,
+        versions=_versions(runs),
+        values=figure_values(figure, runs),
+    )
+
+
+def _compared(task: Task) -> RunResult:
+    """Return the result of a training, of a baseline's that of the longer one if it is done."""
+    longer = task.longer if task.variant is None else task
+    return longer.result if longer.is_done else task.result
+
+
+def _versions(runs: tuple[RunResult, ...]) -> tuple[Mapping[str, str], ...]:
+    found: list[Mapping[str, str]] = []
+    for run in runs:
+        own = Run(run.path).versions()
+        if own not in found:
+            found.append(own)
+    return tuple(found)

@@ -1,0 +1,95 @@
+"""From a baseline to a curriculum: its hierarchy, the length T, the loss. All adapters share it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+from torch import nn
+
+from ..curriculum import Curriculum, capped_length, epochs_to_reach
+from ..errors import RunError
+from ..hierarchy import Hierarchy
+from ..loss import CoarseToFineLoss
+from ..runs.hierarchies import read_hierarchy
+
+Source = Hierarchy | nn.Module | str | os.PathLike[str] | ArrayLike
+
+
+def curriculum_from(
+    source: Source,
+    epochs: int | None = None,
+    *,
+    steps: int | None = None,
+    boundaries: Iterable[int] | None = None,
+    criterion: CoarseToFineLoss | None = None,
+    head: str | None = None,
+) -> Curriculum:
+    """Return the curriculum of a loss, which is given the hierarchy.
+
+    Args:
+        source: Where the hierarchy comes from, see `hierarchy_from`.
+        epochs: T, the length of the curriculum in epochs.
+        steps: T in optimiser steps instead.
+        boundaries: Instead of either, the epochs at which the levels 1, 2, ... begin.
+        criterion: The loss. Defaults to None: a new one.
+        head: The name of a classifier's final layer. Defaults to None: found by itself.
+    """
+    criterion = CoarseToFineLoss() if criterion is None else criterion
+    criterion.hierarchy = hierarchy_from(source, head=head)
+    return Curriculum(criterion, epochs, steps=steps, boundaries=boundaries)
+
+
+def hierarchy_from(source: Source, **options: Any) -> Hierarchy:
+    """Return the hierarchy that is given, or that is made from what is given.
+
+    Args:
+        source: See `read_hierarchy`.
+        **options: See `read_hierarchy`.
+    """
+    try:
+        return read_hierarchy(source, **options)
+    except (FileNotFoundError, RunError) as error:
+        # Such as the name of a model on a hub, or the folder of one.
+        raise FileNotFoundError(
+            f"{error} Where the hierarchy should come from a model, load that and give it in "
+            f"place of the path."
+        ) from error
+
+
+def length_of(length: int | str, accuracies: Sequence[float], epochs: int, levels: int) -> int:
+    """Return T, which is given as a number or follows from how a baseline trained.
+
+    Args:
+        length: The number, or ``"auto"``.
+        accuracies: The baseline's validation accuracy after each epoch.
+        epochs: How many training may take in all.
+        levels: How many the hierarchy has; each of the coarse ones gets an epoch at least.
+
+    Examples:
+        >>> length_of("auto", [0.2, 0.5, 0.56, 0.6], epochs=30, levels=3)
+        3
+    """
+    if length != "auto":
+        return int(length)
+    return max(capped_length(epochs_to_reach(accuracies), epochs), levels - 1)
+
+
+def warn_if_cut_short(last: float, curriculum: Curriculum, what: str) -> None:
+    """Warn where training would stop before the model is asked for the classes.
+
+    Args:
+        last: How many epochs (or steps) training takes.
+        curriculum: In the same unit.
+        what: What they are called where they are set.
+    """
+    finest = curriculum.finest_epoch
+    if finest and last <= finest:
+        warnings.warn(
+            f"{what} is {last:g}, but the finest level begins only after {finest}; raise {what} or "
+            f"shorten the curriculum.",
+            stacklevel=3,
+        )

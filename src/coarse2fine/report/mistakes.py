@@ -1,0 +1,117 @@
+"""Which classes are taken for which, before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import starmap
+from typing import NamedTuple
+
+import numpy as np
+
+from .._util.arrays import Array, IntArray
+from ..figures.counts import Confusions
+
+MOST_MISTAKES = 20  # that got better, or worse
+DECIMALS = 3  # of percentages
+
+
+class Mistake(NamedTuple):
+    """A class that was taken for another, and how often.
+
+    Args:
+        truth: The position of the true class.
+        predicted: That of the predicted one.
+        before: The baseline's count, or percentage of the true class; None without a baseline.
+        after: The method's.
+    """
+
+    truth: int
+    predicted: int
+    before: float | None
+    after: float
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """The mistakes that changed most, as counts.
+
+    Args:
+        better: Those that became rarer.
+        worse: Those that became more frequent.
+    """
+
+    better: list[Mistake]
+    worse: list[Mistake]
+
+
+class Change(NamedTuple):
+    """Confusions of the same samples before and after, cell by cell.
+
+    Args:
+        rows: The true positions.
+        columns: The predicted positions.
+        before: How often; None without a baseline.
+        after: How often.
+        samples: How many samples each position has.
+    """
+
+    rows: IntArray
+    columns: IntArray
+    before: Array | None
+    after: Array
+    samples: IntArray
+
+    @classmethod
+    def of(cls, before: Confusions | None, after: Confusions) -> Change:
+        """Return the mistakes that either made."""
+        count = after.num_classes
+        given = [found for found in (before, after) if found is not None]
+        keys = [found.rows * count + found.columns for found in given]
+        cells = np.unique(np.concatenate(keys))
+        cells = cells[cells // count != cells % count]
+        counts = [_counts_of(cells, key, f.counts) for key, f in zip(keys, given, strict=True)]
+        first = None if before is None else counts[0]
+        return cls(cells // count, cells % count, first, counts[-1], after.samples)
+
+    @property
+    def most(self) -> Array:
+        """The larger of before and after."""
+        return self.after if self.before is None else np.maximum(self.before, self.after)
+
+    def rates(self) -> Change:
+        """Return the same, with percentages of the true class for counts."""
+        samples = self.samples[self.rows] / 100
+        before = None if self.before is None else np.round(self.before / samples, DECIMALS)
+        return self._replace(before=before, after=np.round(self.after / samples, DECIMALS))
+
+    def listed(self, cells: IntArray) -> list[Mistake]:
+        """Return some of the cells."""
+        before = [None] * len(cells) if self.before is None else self.before[cells].tolist()
+        columns = (self.rows[cells].tolist(), self.columns[cells].tolist(), before)
+        return list(starmap(Mistake, zip(*columns, self.after[cells].tolist(), strict=True)))
+
+
+def _counts_of(cells: IntArray, keys: IntArray, counts: IntArray) -> IntArray:
+    """Return the counts of cells, 0 for those that are not among the sorted keys."""
+    places = np.searchsorted(keys, cells).clip(max=max(len(keys) - 1, 0))
+    return np.where(keys[places] == cells, counts[places], 0)
+
+
+def changed_mistakes(before: Confusions | None, after: Confusions) -> Mistakes:
+    """Return the mistakes that became most rarer and most more frequent.
+
+    Args:
+        before: Of the baseline; None where there is none, then no mistake is listed.
+        after: Of the method.
+    """
+    change = Change.of(before, after)
+    if change.before is None:
+        return Mistakes([], [])
+    rise = change.after - change.before
+    return Mistakes(change.listed(_top(-rise)), change.listed(_top(rise)))
+
+
+def _top(score: Array) -> IntArray:
+    """Return the cells of the highest scores above 0."""
+    order = np.argsort(-score, kind="stable")[:MOST_MISTAKES]
+    return order[score[order] > 0]

@@ -1,0 +1,1 @@
+"""Run directories: the only place that knows what a training leaves on disk."""

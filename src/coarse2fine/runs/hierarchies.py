@@ -1,0 +1,271 @@
+"""Read a hierarchy from whatever a user has: one, what it is made from, a file or a run."""
+
+from __future__ import annotations
+
+import csv
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._hierarchy.levels import FORMAT
+from .._util.arrays import Array, check_entries_finite, to_floats
+from .._util.files import parse_json
+from .._util.text import brief
+from ..distances import class_distances
+from ..hierarchy import CONFUSION_METRICS, Hierarchy
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
+MATRICES = (".npy", ".npz", ".csv")
+TAXONOMY_COLUMNS = ({"parent", "child"}, {"coarse_label", "fine_label"})
+Names = Sequence[str] | None
+
+
+def read_hierarchy(
+    given: Any,
+    *,
+    metric: Any = "embedding",
+    linkage: Any = "single",
+    head: str | None = None,
+    class_names: Names = None,
+    model: str | Callable[..., nn.Module] | None = None,
+) -> Hierarchy:
+    """Return the hierarchy that a user gives, or that is made from what is given.
+
+    Args:
+        given: One of
+
+            - a `Hierarchy`, which is returned as it is;
+            - a trained ``torch.nn.Module``, see `Hierarchy.from_classifier`;
+            - a K×K matrix of distances, see `Hierarchy.from_distances`;
+            - the path of a hierarchy (.json), as `Hierarchy.save` wrote it;
+            - that of a taxonomy (.json, .csv), see `Hierarchy.from_taxonomy`;
+            - that of a matrix (.npy, .npz, .csv): distances where it is square and
+              symmetric, a confusion matrix where the metric is one of the two for those,
+              else embeddings;
+            - that of a checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), whose final layer
+              gives the embeddings; nothing but tensors is unpickled;
+            - that of a run directory: its hierarchy, or else its model.
+        metric: See `Hierarchy.from_classifier`. Defaults to ``"embedding"``.
+        linkage: See `cluster_distances`. Defaults to ``"single"``.
+        head: The name of the final layer. Defaults to None: found by itself.
+        class_names: The classes, in order, of what has no names of its own; for a taxonomy,
+            the order of its classes. Defaults to None.
+        model: What makes a run's model, see `load_trained`. Defaults to None.
+    """
+    if isinstance(given, Hierarchy):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return _from_path(Path(given), metric, linkage, head, class_names, model)
+    from torch import nn
+
+    options: dict[str, Any] = {"linkage": linkage, "class_names": class_names}
+    if isinstance(given, nn.Module):
+        return Hierarchy.from_classifier(given, metric, head=head, **options)
+    _check_is_matrix(given)
+    return Hierarchy.from_distances(given, **options)
+
+
+def _check_is_matrix(given: Any) -> None:
+    """Refuse what is no matrix of distances, and so nothing a hierarchy is read from."""
+    try:
+        shape = np.shape(given)
+    except ValueError:  # rows of different lengths
+        shape = ()
+    is_array = hasattr(given, "shape")  # of which `Hierarchy.from_distances` says what is wrong
+    if len(shape) != 2 or (shape[0] != shape[1] and not is_array):
+        found = f"{type(given).__name__} of the shape {shape}" if shape else type(given).__name__
+        raise TypeError(
+            f"the hierarchy must be a Hierarchy, a trained torch.nn.Module or a K×K matrix of "
+            f"distances, or the path of a file or run to read it from. Got {found}."
+        )
+
+
+def _from_path(
+    path: Path, metric: Any, linkage: Any, head: str | None, class_names: Names, model: Any
+) -> Hierarchy:
+    """Return the hierarchy that a file or a run holds, or that is made from what it holds."""
+    suffix = path.suffix.lower()
+    matrix: Array | Tensor
+    own: Names
+    if path.is_dir():
+        return _from_run(path, metric, linkage, head, model)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or run {path}.")
+    if suffix in CHECKPOINTS:
+        from ..checkpoints import read_class_vectors
+
+        matrix, own = read_class_vectors(path, head)
+    elif suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path)):
+        _check_no_choice(path, metric, linkage)
+        return _from_tree(path, class_names)
+    elif suffix in MATRICES:
+        matrix, own = _read_matrix(path)
+    else:
+        raise ValueError(
+            f"{path}: a hierarchy is read from .json, {', '.join(MATRICES)}, a checkpoint "
+            f"({', '.join(CHECKPOINTS)}) or a run directory."
+        )
+    try:
+        return _from_matrix(path, matrix, metric, linkage, own or class_names)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {brief(error)}") from error
+
+
+def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Names) -> Hierarchy:
+    """Return the hierarchy of embeddings, distances or a confusion matrix."""
+    options: dict[str, Any] = {"linkage": linkage, "class_names": names}
+    is_checkpoint = path.suffix.lower() in CHECKPOINTS
+    if _is_one_of(metric, CONFUSION_METRICS):
+        if is_checkpoint:
+            raise ValueError(f"the metric {metric!r} needs a confusion matrix or a run instead.")
+        return Hierarchy.from_confusion(matrix, metric, **options)
+    if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
+        check_entries_finite(matrix, "the matrix")
+        if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
+            _check_no_choice(path, metric)
+            return Hierarchy.from_distances(matrix, **options)
+        warnings.warn(
+            f"{path} is square but not symmetric, so it is read as embeddings, one row a class; "
+            f"for a confusion matrix give the metric confusion_distance.",
+            stacklevel=5,
+        )
+    if _is_one_of(metric, ("embedding",)):
+        return Hierarchy.from_embeddings(matrix, **options)
+    distances = class_distances(matrix, metric, num_classes=len(matrix))
+    return Hierarchy.from_distances(distances, **options)
+
+
+def _from_tree(path: Path, class_names: Names) -> Hierarchy:
+    """Return the hierarchy of a file that `Hierarchy.save` wrote, or of a taxonomy."""
+    content = parse_json(path) if path.suffix.lower() == ".json" else None
+    if isinstance(content, Mapping) and content.get("format") == FORMAT:
+        return Hierarchy.load(path)
+    return Hierarchy.from_taxonomy(path, class_names)
+
+
+def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: Any) -> Hierarchy:
+    """Return the hierarchy of a run, or of its model where it has none."""
+    from .directory import HIERARCHY, Run
+    from .find import find_run
+    from .restore import load_trained
+    from .result import RunResult
+
+    run = find_run(path)
+    if Run(run).has_hierarchy and Run(run).is_begun:  # else it is no run
+        _check_no_choice(run / HIERARCHY, metric, linkage)
+        return Run(run).hierarchy()
+    result, trained = RunResult.load(run), load_trained(run, model)
+    confusion = None
+    if _is_one_of(metric, CONFUSION_METRICS):
+        if result.val_accuracy is None:
+            raise ValueError(f"the metric {metric!r} needs validation samples, and {run} had none.")
+        confusion = result.predictions("val")
+    return Hierarchy.from_classifier(
+        trained.model,
+        metric,
+        head=head or trained.config.head,
+        confusion=confusion,
+        linkage=linkage,
+        class_names=trained.class_names,
+    )
+
+
+def _check_no_choice(path: Path, metric: Any, linkage: Any = "single") -> None:
+    """Refuse a metric or linkage for what is made already."""
+    for what, value, default in (("metric", metric, "embedding"), ("linkage", linkage, "single")):
+        if not _is_one_of(value, (default,)):
+            raise ValueError(
+                f"{path} leaves no choice of {what}, so {brief(value)!r} has no effect; leave it "
+                f"out, or give a checkpoint or embeddings."
+            )
+
+
+def _is_one_of(value: Any, names: Sequence[str]) -> bool:
+    """Whether a metric or linkage is one of these; it may be a matrix or a function instead."""
+    return isinstance(value, str) and value in names
+
+
+# ------------------------------------------------------------------------------- matrices
+
+
+def _read_matrix(path: Path) -> tuple[Array, Names]:
+    """Return a file's matrix, and the names of the classes where it has some."""
+    if path.suffix.lower() == ".csv":
+        return _read_csv_matrix(path)
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+    except Exception as error:  # broken data leads numpy and zipfile to raise whatever
+        raise ValueError(f"{path}: not readable as an array of numpy: {brief(error)}") from None
+    numbers = {n: a for n, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiub"}
+    if len(numbers) != 1:
+        shapes = ", ".join(f"{n} {a.dtype} {a.shape}".strip() for n, a in arrays.items())
+        found = brief(shapes) or "nothing"
+        raise ValueError(f"{path} must hold one matrix of numbers. Got {found}.")
+    (matrix,) = numbers.values()
+    names = [a for a in arrays.values() if a.dtype.kind == "U" and a.shape == (len(matrix),)]
+    try:
+        floats = to_floats(matrix, str(path))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    return floats, names[0].tolist() if len(names) == 1 else None
+
+
+def _is_taxonomy(path: Path) -> bool:
+    header = next(iter(_csv_rows(path)), [])
+    return any(columns <= set(header) for columns in TAXONOMY_COLUMNS)
+
+
+def _read_csv_matrix(path: Path) -> tuple[Array, Names]:
+    """Return the matrix of a CSV file, with or without a header and a column of names."""
+    rows = list(_csv_rows(path))
+    header = rows.pop(0) if rows and _is_header(rows[0], rows[1:]) else []
+    index: list[str] = []
+    if header[:1] == [""] or any(not _is_number(row[0]) for row in rows):
+        index = [row.pop(0) for row in rows]
+    try:
+        matrix = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: neither a matrix of numbers ({brief(error)}) nor a taxonomy with the columns "
+            f"parent and child, or coarse_label and fine_label."
+        ) from None
+    if matrix.ndim != 2:
+        raise ValueError(f"{path} holds no rows of numbers.")
+    if not index and len(header) == len(matrix):
+        index = header
+    return matrix, None if all(map(_is_number, index)) else index
+
+
+def _csv_rows(path: Path) -> Iterable[list[str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.reader(file):
+                if any(cell.strip() for cell in row):
+                    yield [cell.strip() for cell in row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: not readable as CSV: {error}") from None
+
+
+def _is_header(first: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first row names columns, rather than being a class with its numbers."""
+    if len(first) > 1 and not any(map(_is_number, first[1:])):
+        return True
+    corner = first[0]
+    return not corner or (not _is_number(corner) and all(_is_number(row[0]) for row in rows))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

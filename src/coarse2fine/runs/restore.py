@@ -1,0 +1,140 @@
+"""Use what was trained: the model of a finished run, or the final layer of any checkpoint."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .._util.text import brief
+from ..data import Batches, Data, Kind, Source, Split, Transform, sample
+from ..errors import RunError
+from ..models import build_model
+from .config import Config
+from .directory import CONFIG, WEIGHTS, Run
+from .identity import Factory, stored_config, stored_model, structure_for
+from .model_checks import check_fits, check_kind
+from .result import RunResult
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model and what is needed to use it.
+
+    Args:
+        path: The run directory.
+        model: In evaluation mode.
+        config: What it was trained with.
+        kind: What its inputs are.
+        class_names: What its outputs are.
+        columns: The columns of a table.
+        input_shape: Of one sample.
+        transform: What its inputs go through first.
+        fingerprint: Of the samples of its training, see `Data.fingerprint`.
+    """
+
+    path: Path
+    model: nn.Module
+    config: Config
+    kind: Kind
+    class_names: tuple[str, ...]
+    columns: tuple[str, ...]
+    input_shape: tuple[int, ...]
+    transform: Transform
+    fingerprint: str
+
+    @torch.no_grad()
+    def logits(self, split: Split, batch_size: int | None = None) -> Tensor:
+        """Return the model's outputs (N, K) for samples, on a GPU where there is one.
+
+        Args:
+            split: The samples, whose inputs are like those of the training.
+            batch_size: Defaults to None: as in training.
+        """
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        batches = Batches(
+            split,
+            self.transform,
+            batch_size or self.config.batch_size or 1,
+            device=device,
+            workers=min(self.config.workers, os.cpu_count() or 1),  # as a stranger may have set it
+            channels_last=device.type == "cpu",
+        )
+        model = self.model.to(device).eval()
+        found = [model(batch.inputs).float().cpu() for batch in batches.in_order()]
+        return torch.cat(found) if found else torch.zeros(0, len(self.class_names))
+
+
+def load_trained(path: Path, model: Factory | None = None) -> Trained:
+    """Return the model of a finished run.
+
+    Args:
+        path: The run directory.
+        model: What makes its model, a callable or ``package.module:callable``. Defaults to
+            None: what the run names, if that is ours or was trained by this process.
+
+    Raises:
+        RunError: Where it is not a run, not done, or its model cannot be made again.
+    """
+    RunResult.load(path)
+    run, file = Run(path), path / CONFIG
+    try:
+        facts = run.config.data
+        config = stored_config(run.config.settings)
+        transform = Transform(**{n: _frozen(value) for n, value in facts.transform.items()})
+        check_kind(facts.input_shape, facts.class_names)
+    except (RunError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = brief(str(error).removeprefix(f"{file} is damaged: ").rstrip("."))
+        raise RunError(f"{file} cannot be used: {text}.") from None
+    run.check_data()
+    weights = run.weights()
+    names, shape, kind = facts.class_names, facts.input_shape, facts.kind
+    name, _, known = str(config.model).partition("#")
+    factory = stored_model(path, str(config.model)) if model is None else model
+    try:
+        check_fits(factory, len(names), shape, kind, weights)
+        made = build_model(factory, len(names), shape, kind)
+        if known and structure_for(factory, len(names), shape, kind) != known:
+            raise ValueError(f"what {name} makes now is another model")
+        made.load_state_dict(weights)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise RunError(
+            f"{path}: its model {brief(config.model)!r} cannot be made again ({brief(error)}); "
+            f"load the weights in {path / WEIGHTS} into a model of your own."
+        ) from None
+    return Trained(
+        path, made.eval(), config, kind, names, facts.columns, shape, transform, facts.fingerprint
+    )
+
+
+def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> Data | None:
+    """Return the samples of a training; None where these are other data.
+
+    Args:
+        source: What was loaded.
+        config: What the run was trained with.
+        fingerprint: Of its samples, see `Data.fingerprint`.
+    """
+    for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
+        try:
+            data = sample(
+                source,
+                train_size=config.train_size,
+                val_share=val_share,
+                test_share=config.test_share,
+                seed=config.seeds[0],
+                stratify=config.stratify,
+            )
+        except ValueError:  # data of another size, which cannot be divided like that
+            return None
+        if data.fingerprint() == fingerprint:
+            return data
+    return None
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,275 @@
+"""What came out: of one training, and of the comparison of several."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from reprlib import repr as short
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._util.text import brief
+from ..errors import RunError
+from ..hierarchy import Hierarchy
+from ..metrics import level_accuracies
+from .directory import PREDICTIONS, RESULT, Run
+from .statistics import mean_and_error, plus_minus, standard_error
+
+if TYPE_CHECKING:
+    from torch import nn
+
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came out of one training.
+
+    Args:
+        method: ``"baseline"``, or the name of a method.
+        seed: Of everything random.
+        accuracy: On the test samples and target classes, at the best epoch.
+        val_accuracy: On the validation samples at that epoch; None where there are none.
+        best_epoch: Of the last stage, counted from 1.
+        epochs: How many were done in all.
+        seconds: How long they took.
+        levelled_off: Whether the best epoch was not among the last tenth of those allowed.
+        curriculum_epochs: T; None for methods without one.
+        num_clusters: Of each level, coarsest first; empty without a hierarchy.
+        path: The run directory.
+        by_rule: The accuracy by each of the method's rules of inference, where it has
+            several. Defaults to none.
+        own_epochs: After how many epochs a baseline stopped by itself, before it went on for
+            as many as the longest method. Defaults to None: it did not go on.
+    """
+
+    method: str
+    seed: int
+    accuracy: float
+    val_accuracy: float | None
+    best_epoch: int
+    epochs: int
+    seconds: float
+    levelled_off: bool
+    curriculum_epochs: int | None
+    num_clusters: tuple[int, ...]
+    path: Path
+    by_rule: dict[str, float] = field(default_factory=dict)
+    own_epochs: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, without the path, which may change."""
+        content = asdict(self)
+        del content["path"]
+        return content
+
+    @classmethod
+    def load(cls, path: Path) -> RunResult:
+        """Read a finished run's result."""
+        try:
+            content = Run(path).result()["result"]
+            clusters = tuple(content.pop("num_clusters"))
+            found = cls(**content, num_clusters=clusters, path=path)
+            found._check()
+            return found
+        except FileNotFoundError:
+            raise RunError(
+                f"{path} has no {RESULT}: it is not a run, or not done; go on with it by the "
+                f"command that began it."
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Run(path).damaged(error) from None
+
+    def hierarchy(self) -> Hierarchy:
+        """Return the hierarchy that the run was trained with."""
+        return Run(self.path).hierarchy()
+
+    def predictions(self, part: str = "test") -> tuple[Any, Any]:
+        """Return the predicted and the true classes.
+
+        Args:
+            part: ``"test"`` or ``"val"``. Defaults to ``"test"``.
+        """
+        path, tensors = self.path / PREDICTIONS, Run(self.path).predictions()
+        names = (f"{part}.predictions", f"{part}.targets")
+        found = [tensors[name] for name in names if name in tensors]
+        if len(found) < 2 or any(x.dim() != 1 or not _is_whole(x) for x in found):
+            raise RunError(f"{path} is damaged: it has no classes of the {part} samples.")
+        return found[0].numpy(), found[1].numpy()
+
+    def _check(self) -> None:
+        """Raise a ValueError where it was read and is not what a training gives."""
+        for name, kinds in _KINDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                raise ValueError(f"{name} is {short(value)}")
+        floats = (self.accuracy, self.val_accuracy or 0, self.seconds, *self.by_rule.values())
+        if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in floats):
+            raise ValueError("it lacks numbers")
+        if not all(type(count) is int for count in self.num_clusters):
+            raise ValueError(f"num_clusters is {short(self.num_clusters)}")
+
+    def model(self, factory: str | Callable[..., nn.Module] | None = None) -> nn.Module:
+        """Return the trained model.
+
+        Args:
+            factory: What makes it, a callable or ``package.module:callable``. Defaults to
+                None: the run says it, which is enough where the model is one of ours or was
+                trained by this process.
+        """
+        from .restore import load_trained
+
+        return load_trained(self.path, factory).model
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "method": (str,),
+    **dict.fromkeys(("seed", "best_epoch", "epochs"), (int,)),
+    **dict.fromkeys(("accuracy", "seconds"), (int, float)),
+    "val_accuracy": (int, float, NoneType),
+    "levelled_off": (bool,),
+    **dict.fromkeys(("curriculum_epochs", "own_epochs"), (int, NoneType)),
+    "by_rule": (dict,),
+}
+
+
+_WHOLE = tuple(f"torch.{kind}" for kind in ("uint8", "int8", "int16", "int32", "int64"))
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Whether a tensor holds integers that numpy has too."""
+    return str(tensor.dtype) in _WHOLE
+
+
+@dataclass(frozen=True)
+class Result:
+    """The comparison of a curriculum with plain training, over one or more seeds.
+
+    Args:
+        runs: All trainings that are compared.
+        remarks: What to bear in mind, such as that a training has not levelled off.
+        path: The directory that holds it all.
+    """
+
+    runs: tuple[RunResult, ...]
+    remarks: tuple[str, ...]
+    path: Path
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What was trained, the baseline first."""
+        return tuple(dict.fromkeys(run.method for run in self.runs))
+
+    def of(self, method: str) -> tuple[RunResult, ...]:
+        """Return the runs of a method, one a seed."""
+        return tuple(run for run in self.runs if run.method == method)
+
+    def accuracies(self, method: str) -> list[float]:
+        """Return a method's test accuracy for each seed."""
+        return [run.accuracy for run in self.of(method)]
+
+    def gains(self, method: str) -> list[float]:
+        """Return how much more accurate a method is than the baseline of the same seed."""
+        if method == BASELINE:
+            return []
+        plain = {run.seed: run.accuracy for run in self.of(BASELINE)}
+        return [run.accuracy - plain[run.seed] for run in self.of(method) if run.seed in plain]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values."""
+        return {
+            "runs": [run.to_dict() for run in self.runs],
+            "summary": {
+                method: {
+                    "accuracy": mean_and_error(self.accuracies(method)),
+                    "gain": mean_and_error(self.gains(method)),
+                }
+                for method in self.methods
+            },
+            "remarks": list(self.remarks),
+        }
+
+    def level_table(self) -> str:
+        """Return the test accuracy at each level of the first seed's hierarchy."""
+        first = next((run for run in self.runs if run.num_clusters), None)
+        if first is None:
+            return ""
+        hierarchy = first.hierarchy()
+        rows = [["clusters", *map(str, hierarchy.num_clusters)]]
+        runs = [run for run in self.runs if run.seed == first.seed]
+        return aligned([*rows, *([run.method, *_level_cells(run, hierarchy)] for run in runs)])
+
+    def plot(self, kind: str = "curves", method: str | None = None) -> Any:
+        """Return a plotly figure; it needs the extra ``report``.
+
+        Args:
+            kind: ``"curves"``: accuracy after every epoch; ``"levels"``: accuracy at each
+                level of the first seed's hierarchy, the mean over seeds; ``"classes"``: the
+                gain of each class; ``"confusion"``: what is taken for what, in the order of
+                that hierarchy. Defaults to ``"curves"``.
+            method: To compare with the baseline. Defaults to None: all methods for
+                ``"curves"`` and ``"levels"``, else the first that has a hierarchy.
+        """
+        from ..figures.result import plot
+
+        return plot(self, kind, method)
+
+    def __str__(self) -> str:
+        gained = [f"gain of {method}" for method in self.methods if self.gains(method)]
+        header = ["seed", *self.methods, *gained]
+        seeds = dict.fromkeys(run.seed for run in self.runs)
+        rows = [header, *map(self._row, seeds), self._mean_row(), self._epochs_row()]
+        return "\n".join([aligned(rows), *(f"note: {remark}" for remark in self.remarks)])
+
+    def _row(self, seed: int) -> list[str]:
+        of_seed = {run.method: run for run in self.runs if run.seed == seed}
+        cells = [f"{100 * of_seed[m].accuracy:.2f}" if m in of_seed else "" for m in self.methods]
+        plain = of_seed.get(BASELINE)
+        others = [of_seed.get(m) for m in self.methods if m != BASELINE and self.gains(m)]
+        gains = [
+            f"{100 * (r.accuracy - plain.accuracy):+.2f}" if r and plain else "" for r in others
+        ]
+        return [str(seed), *cells, *gains]
+
+    def _mean_row(self) -> list[str]:
+        means = [_shown(self.accuracies(method)) for method in self.methods]
+        gains = [_shown(gains, "+") for gains in map(self.gains, self.methods) if gains]
+        return ["mean", *means, *gains]
+
+    def _epochs_row(self) -> list[str]:
+        found = [[run.epochs for run in self.of(method)] for method in self.methods]
+        return ["epochs", *(f"{np.mean(each):.0f}" for each in found)]
+
+
+def _level_cells(run: RunResult, hierarchy: Hierarchy) -> list[str]:
+    try:
+        levels = level_accuracies(*run.predictions(), hierarchy)
+    except (ValueError, TypeError) as error:
+        path = run.path / PREDICTIONS
+        text = brief(str(error).removeprefix(f"{path}: "))
+        raise RunError(f"{path} is damaged: {text}") from None
+    return [f"{100 * value:.1f}" for value in levels]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as lines with aligned columns.
+
+    Examples:
+        >>> print(aligned([["seed", "accuracy"], ["0", "31.5"]]))
+        seed  accuracy
+           0      31.5
+    """
+    width = max(map(len, rows))
+    full = [[*row, *[""] * (width - len(row))] for row in rows]
+    widths = [max(len(row[column]) for row in full) for column in range(width)]
+    lines = ("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in full)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _shown(values: Sequence[float], sign: str = "") -> str:
+    percent = [100 * value for value in values]
+    return plus_minus((float(np.mean(percent)), standard_error(percent)), sign) if percent else ""

@@ -1,0 +1,364 @@
+"""Writing a run's directory so that a kill at any moment loses nothing but time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from .._util.files import parse_json, replacing, write_atomically, writing
+from .._util.text import brief
+from ..checkpoints import Tensors
+from ..errors import RunError, require
+from ..hierarchy import Hierarchy
+from .checkpoint import (
+    Checkpoint,
+    checksum,
+    copy_last_checkpoint,
+    digest,
+    has_checkpoints,
+    load_checkpoint,
+    remove_checkpoints,
+    save_checkpoint,
+    save_tensors,
+    signed,
+)
+from .config import Config
+from .directory import (
+    CHECKPOINT,
+    CHECKSUMS,
+    COMPARISON,
+    CONFIG,
+    DATA_CHECKSUM,
+    HIERARCHY,
+    METHOD,
+    METRICS,
+    PREDICTIONS,
+    RESULT,
+    RUN,
+    VERSION,
+    WEIGHTS,
+    Metrics,
+    Run,
+)
+
+
+class RunWriter(Run):
+    """One training's directory, written by one process of it.
+
+    Args:
+        path: The directory; made where it does not exist.
+        is_writer: Whether this process writes; the others of a training only read. Defaults
+            to True.
+        checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
+        watch: Called with the metrics of every epoch. Defaults to None.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        is_writer: bool = True,
+        checkpoint_seconds: float = 10.0,
+        watch: Callable[[Metrics], None] | None = None,
+    ) -> None:
+        super().__init__(path)
+        self.is_writer, self.watch = is_writer, watch
+        self.checkpoint_seconds = checkpoint_seconds
+        self._last_save = time.monotonic()
+        self._digest = hashlib.sha256()  # of all lines of the metrics
+        if is_writer:
+            check_no_links(path.parent, path, *path.glob("*"))
+            with writing(path):
+                path.mkdir(parents=True, exist_ok=True)
+
+    # ------------------------------------------------------------------- while it trains
+
+    def resume(self) -> Checkpoint | None:
+        """Return the checkpoint to go on from, and cut the metrics back to it.
+
+        Raises:
+            RunError: The metrics before the checkpoint are not what they were then.
+        """
+        found = load_checkpoint(self.path / CHECKPOINT)
+        lines = self.path / METRICS
+        self._digest, length = _first_lines(lines, found.number if found else 0)
+        if found and found.state.get(METRICS, self._digest.hexdigest()) != self._digest.hexdigest():
+            raise self.changed(METRICS)
+        if self.is_writer:
+            with writing(lines), lines.open("ab") as file:
+                file.truncate(length)
+        return found
+
+    def log(self, metrics: Metrics) -> None:
+        """Note an epoch; it is on the disk with the next checkpoint."""
+        if not self.is_writer:
+            return
+        metrics = {name: _as_json(value) for name, value in metrics.items()}  # type: ignore[assignment]
+        line = f"{json.dumps(metrics)}\n".encode()
+        with writing(self.path / METRICS), (self.path / METRICS).open("ab") as file:
+            file.write(line)
+        self._digest.update(line)
+        if self.watch:
+            self.watch(metrics)
+
+    def wants_checkpoint(self, *, is_last: bool) -> bool:
+        """Whether it is time for a checkpoint, as it always is after a stage's last epoch."""
+        return is_last or time.monotonic() - self._last_save >= self.checkpoint_seconds
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint, after the metrics up to it."""
+        if not self.is_writer:
+            return
+        with writing(self.path / METRICS), (self.path / METRICS).open("r+b") as file:
+            os.fsync(file.fileno())
+        state = {**checkpoint.state, METRICS: self._digest.hexdigest()}
+        save_checkpoint(self.path / CHECKPOINT, replace(checkpoint, state=state))
+        self._last_save = time.monotonic()
+
+    def finish(
+        self, model: Tensors, method: Tensors, predictions: Tensors, result: dict[str, Any]
+    ) -> None:
+        """Store what came out, the result last, with the checksums of all that is kept."""
+        files = {WEIGHTS: model, PREDICTIONS: predictions}
+        if method:
+            files[f"{CHECKPOINT}/{METHOD}"] = method
+        for name, tensors in files.items():
+            with replacing(self.path / name) as unfinished:
+                save_tensors(unfinished, tensors)
+        kept = [*files, *(name for name in (METRICS, HIERARCHY) if (self.path / name).is_file())]
+        content = {
+            "result": result,
+            "versions": versions(),
+            CHECKSUMS: {name: checksum(self.path / name) for name in kept},
+            DATA_CHECKSUM: digest(parse_json(self.path / CONFIG)["data"]),
+        }
+        write_json(self.path / RESULT, signed(content))
+
+    def tidy(self, *, keep_last: bool = False) -> None:
+        """Remove what was needed to go on, once the run is done.
+
+        Args:
+            keep_last: Keep the last checkpoint, from which a longer run can go on. Defaults
+                to False.
+        """
+        if self.is_writer:
+            remove_checkpoints(self.path / CHECKPOINT, keep_last=keep_last)
+
+    def go_on_from(self, other: Path) -> None:
+        """Begin where another, finished run ended, unless this one has begun already.
+
+        A kill in between costs time but changes nothing: without the checkpoint this run
+        begins at the first epoch, and comes to the same numbers.
+
+        Args:
+            other: The run directory, which kept its last checkpoint.
+        """
+        if not self.is_writer or has_checkpoints(self.path / CHECKPOINT):
+            return
+        write_atomically(self.path / METRICS, (other / METRICS).read_bytes())
+        copy_last_checkpoint(other / CHECKPOINT, self.path / CHECKPOINT)
+
+    # -------------------------------------------------------------------- before and after
+
+    def begin(
+        self,
+        content: dict[str, Any],
+        but: tuple[str, ...] = (),
+        hierarchy: Hierarchy | None = None,
+    ) -> None:
+        """Store what the run is set by, or check that it is the same as before.
+
+        Args:
+            content: The settings and what else must be the same.
+            but: Names of settings that may differ, as they have no say. Defaults to none.
+            hierarchy: What it trains with. Defaults to None.
+        """
+        path = self.path / CONFIG
+        if path.is_file():
+            check_same(path, content, but=("workers", *but))
+        elif self.is_writer:
+            write_json(path, {"format": RUN, "version": VERSION, **content})
+        if hierarchy is not None:
+            self._begin_with(hierarchy)
+
+    def _begin_with(self, hierarchy: Hierarchy) -> None:
+        """Store the hierarchy, or check that it is the same as before."""
+        if not self.has_hierarchy:
+            if self.is_writer and not self.is_done:
+                hierarchy.save(self.path / HIERARCHY)
+            return
+        try:
+            is_same = Hierarchy.load(self.path / HIERARCHY) == hierarchy
+        except ValueError as error:
+            raise self.changed(HIERARCHY) from error
+        if not is_same:
+            raise RunError(
+                f"{self.path} was begun with another hierarchy; give the same one to go on, or "
+                f"choose another folder."
+            )
+
+
+class ComparisonWriter:
+    """The directory of a comparison: its settings, the runs of each seed, and its result.
+
+    Args:
+        path: The directory.
+        config: Every setting filled in.
+        is_writer: Whether this process writes.
+    """
+
+    def __init__(self, path: Path, config: Config, is_writer: bool) -> None:
+        self.path, self.config, self.is_writer = path, config, is_writer
+        self._content = {"format": COMPARISON, "version": VERSION, **provenance(config)}
+
+    def begin(self) -> None:
+        """Store the settings, or check that they are as before; seeds may be added."""
+        if (self.path / CONFIG).is_file():
+            check_same(self.path / CONFIG, self._content, but=("seeds", "workers"))
+        if not self.is_writer:
+            return
+        write_json(self.path / CONFIG, self._content)
+        if not all((self.path / f"seed-{seed}").is_dir() for seed in self.config.seeds):
+            (self.path / RESULT).unlink(missing_ok=True)  # it lacks the seeds to come
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Store what came out."""
+        if self.is_writer:
+            write_json(self.path / RESULT, {**self._content, **result})
+
+
+def _first_lines(path: Path, count: int) -> tuple[Any, int]:
+    """Return the digest of a file's first lines, and how many bytes they have.
+
+    Line by line, as there may be millions.
+    """
+    digest, length = hashlib.sha256(), 0
+    if path.is_file():
+        with path.open("rb") as file:
+            for line in islice(file, count):
+                if line.endswith(b"\n"):  # else a kill cut it short
+                    digest.update(line)
+                    length += len(line)
+    return digest, length
+
+
+def check_no_links(*places: Path) -> None:
+    """Raise a `RunError` for a link, a pipe or a device where files are to be written.
+
+    A run directory may come from anyone, and by a link in it they could have any file of the
+    user's overwritten.
+
+    Args:
+        places: Files and folders, which need not exist.
+    """
+    for place in places:
+        if place.is_symlink() or (place.exists() and not (place.is_file() or place.is_dir())):
+            raise RunError(
+                f"{place} is a link or a device, so what is written would end up elsewhere; "
+                f"remove it, or choose another folder."
+            )
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file at once or not at all."""
+    write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def check_settings(path: Path, settings: dict[str, Any], but: tuple[str, ...] = ()) -> None:
+    """Raise a `RunError` where a run was begun with other settings; see `check_same`."""
+    check_same(path / CONFIG, {"config": settings}, but)
+
+
+def check_same(path: Path, content: dict[str, Any], but: tuple[str, ...] = ()) -> None:
+    """Raise a `RunError` where a run was begun with something else.
+
+    Args:
+        path: What is stored; its ``"config"`` and ``"data"`` are compared.
+        content: What is wanted now.
+        but: Names of settings that may differ. Defaults to none.
+    """
+    try:
+        found = parse_json(path)
+        if found.get("version") == 1:
+            raise _of_an_older_version(path.parent)
+        parts = [
+            (dict(found[part]), content[part]) for part in ("config", "data") if part in content
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # A comparison has nothing in its config that is not written anew.
+        damaged = path if content.get("format") == COMPARISON else path.parent
+        raise RunError(
+            f"{path} is not a run's config ({brief(error)}); remove {damaged} to have it made "
+            f"anew, or choose another folder."
+        ) from None
+    for old, new in parts:
+        new = json.loads(json.dumps(new))
+        for name in sorted((old.keys() | new.keys()) - set(but)):
+            if old.get(name) != new.get(name):
+                raise RunError(
+                    f"{path.parent} was begun with {brief(name)} = {_short(old.get(name))}, now "
+                    f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
+                    f"another folder."
+                )
+
+
+def _of_an_older_version(path: Path) -> RunError:
+    return RunError(
+        f"{path} was made by coarse2fine 0.1, which drew other random numbers: it can be "
+        f"evaluated, exported and reported on, but not gone on with; choose another folder."
+    )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a run directory for this process; the system lets it go when the process ends."""
+    filelock = require("filelock", "train")
+    check_no_links(*path.glob("*"))
+    lock = filelock.FileLock(path / ".lock")
+    try:
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise RunError(
+            f"{path} is in use by another process; wait for it, or choose another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of what has a say in the numbers."""
+    names = ("coarse2fine", "torch", "numpy", "scipy", "lightning-fabric")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def provenance(config: Config) -> dict[str, Any]:
+    """Return the settings, and what made the run with them."""
+    return {"config": config.to_dict(), "versions": versions(), "command": shlex.join(sys.argv)}
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value that JSON can hold: it has no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _short(value: Any) -> str:
+    return brief(json.dumps(value, ensure_ascii=False), 60)

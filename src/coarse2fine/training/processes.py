@@ -1,0 +1,121 @@
+"""The processes of a training: how they start, how long they wait, and what if one is gone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from lightning_fabric import Fabric
+from lightning_fabric.strategies import STRATEGY_REGISTRY
+from lightning_fabric.strategies.ddp import DDPStrategy
+from lightning_fabric.strategies.fsdp import FSDPStrategy
+from torch.distributed import DistError
+
+from ..errors import RunError
+from ..runs.config import Config
+from .memory import keep_freed_memory
+
+PEER_SECONDS = 600.0
+# Gloo, which connects processes on CPUs, raises a plain RuntimeError for everything. Its words
+# are all there is to tell a lost peer by.
+_LOST = re.compile(
+    r"timed? ?out|connection (was )?(closed|reset|refused)|broken pipe|socket|remote process",
+    re.IGNORECASE,
+)
+
+
+def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
+    """Return Lightning Fabric for the settings, started; under torchrun with its processes.
+
+    Args:
+        config: Every setting filled in.
+        peer_seconds: See `coarse2fine.fit`. Defaults to 600.0.
+    """
+    if not 0 < peer_seconds < float("inf"):
+        raise ValueError(f"peer_seconds must be more than 0. Got {peer_seconds}.")
+    options: dict[str, Any] = {"devices": config.devices, "strategy": config.strategy}
+    if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
+        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+        options |= {"devices": local, "num_nodes": world // local}
+        if config.strategy == "auto" and world > 1:
+            options["strategy"] = "ddp"
+    options |= {"accelerator": config.accelerator, "precision": config.precision}
+    fabric = _fabric(options)
+    if isinstance(fabric.strategy, DDPStrategy | FSDPStrategy):
+        strategy = _waiting_strategy(config.strategy, fabric.strategy, peer_seconds)
+        fabric = _fabric({**options, "strategy": strategy})
+    with lost_peers_explained(fabric, peer_seconds):
+        fabric.launch()
+    if fabric.device.type == "cpu":
+        keep_freed_memory()
+    return fabric
+
+
+def _fabric(options: dict[str, Any]) -> Fabric:
+    try:
+        return Fabric(**options)
+    except (RuntimeError, ValueError, ImportError) as error:
+        asked = ", ".join(f"{name} {value!r}" for name, value in options.items())
+        raise ValueError(f"this machine cannot train with {asked}: {error}") from error
+
+
+def _waiting_strategy(name: str, found: Any, seconds: float) -> Any:
+    """Return a strategy of Fabric's whose processes wait so long for each other.
+
+    Fabric takes the time only where a strategy is made, so the one that it has chosen is
+    made once more.
+
+    Args:
+        name: As the settings have it; ``"auto"`` has no options of its own.
+        found: What Fabric made of it.
+        seconds: How long to wait.
+    """
+    options = STRATEGY_REGISTRY[name]["init_params"] if name in STRATEGY_REGISTRY else {}
+    return type(found)(timeout=timedelta(seconds=seconds), **options)
+
+
+@contextmanager
+def lost_peers_explained(fabric: Fabric, seconds: float) -> Iterator[None]:
+    """Say in one sentence that another process is gone, and leave none behind.
+
+    Args:
+        fabric: Lightning Fabric.
+        seconds: How long the others are waited for.
+
+    Raises:
+        RunError: Another process does not answer.
+    """
+    try:
+        yield
+    except BaseException as error:
+        _end_children(fabric)
+        if not isinstance(error, RuntimeError) or isinstance(error, RunError):
+            raise
+        is_lost = isinstance(error, DistError) or _LOST.search(str(error))
+        if fabric.world_size < 2 or not is_lost:
+            raise
+        reason = re.sub(r"^\[[^]]*\] ", "", str(error)).partition(". ")[0].rstrip(".")
+        raise RunError(
+            f"another of the {fabric.world_size} processes of this training has died, or has not "
+            f"answered for {seconds:g} seconds ({reason}); see what became of it, then the same "
+            f"command goes on from the last checkpoint."
+        ) from error
+
+
+def _end_children(fabric: Fabric) -> None:
+    """End the processes that Lightning Fabric has started, even those that are stopped.
+
+    Fabric looks after them by the same list, and would kill this process as soon as it sees
+    that one has died; so they are taken off it first. It has no other way to be told.
+    """
+    children: Any = getattr(fabric.strategy.launcher, "procs", [])
+    started = [child for child in children if hasattr(child, "wait")]
+    for child in started:
+        child.kill()
+    children.clear()
+    for child in started:
+        child.wait()

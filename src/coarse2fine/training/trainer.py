@@ -1,0 +1,363 @@
+"""The training loop: any method, one run, from its start or from its last checkpoint.
+
+Everything random is a function of seed, stage and epoch, and checkpoints lie between epochs,
+so a run that is killed and resumed goes through the very same numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from .._util.seeds import seed_of
+from .._util.text import brief
+from ..checkpoints import Tensors
+from ..errors import RunError
+from ..methods.base import Stage
+from ..runs.checkpoint import Checkpoint
+from ..runs.config import irrelevant_settings
+from ..runs.identity import trust
+from ..runs.result import BASELINE, RunResult
+from ..runs.writer import RunWriter, locked
+from .evaluation import SAVED, Scores, check_finite, evaluate, sample_losses, sum_over
+from .finite import REMEDY, FirstSpoiled, looking_waits, non_finite_weights
+from .job import Job
+from .optimisers import learning_rate, make_optimiser
+from .progress import Watcher
+from .state import Progress, gathered_state, gathered_weights, restore_state, wrapped
+
+
+class SpoiledEpochError(Exception):
+    """A NaN or an infinity, noticed only at the end of an epoch.
+
+    Args:
+        text: What became of it, in words.
+        epoch: The epoch, counted from 1 over all stages.
+    """
+
+    def __init__(self, text: str, epoch: int) -> None:
+        super().__init__(text)
+        self.epoch = epoch
+
+
+class Trainer:
+    """Trains one model by one method, keeping a run directory up to date.
+
+    Args:
+        fabric: Lightning Fabric, launched.
+        job: What to train.
+        watcher: Told what happens. Defaults to None: nobody is.
+        checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        job: Job,
+        watcher: Watcher | None = None,
+        checkpoint_seconds: float = 10.0,
+    ) -> None:
+        trust(str(job.config.model), job.model)
+        self.fabric, self.job, self.config = fabric, job, job.config
+        self.watcher = watcher or Watcher()
+        self.method = job.new_method().to(fabric.device)
+        self.run = RunWriter(
+            job.path,
+            is_writer=fabric.is_global_zero,
+            checkpoint_seconds=checkpoint_seconds,
+            watch=self.watcher.epoch,
+        )
+        self.progress = Progress()
+        self.best: Tensors = {}
+        self.model: Any = None
+        self.optimiser: Any = None
+        self.looks = not looking_waits(fabric.device)  # at every batch for NaN and infinity
+
+    def train(self) -> RunResult:
+        """Train, go on where training was, or read what is done."""
+        fabric, job, run = self.fabric, self.job, self.run
+        run.begin(job.content(), irrelevant_settings(job.method), job.hierarchy)
+        if not run.is_done:
+            allowed = sum(stage.exactly or stage.epochs for stage in self.method.stages)
+            self.watcher.begin(run.path, job.name, job.seed, allowed)
+            with locked(run.path) if run.is_writer else nullcontext():
+                if not fabric.broadcast(run.is_done):  # somebody else may have ended it just now
+                    self._begin()
+                    try:
+                        while self._is_going_on():
+                            self._train_epoch()
+                    except SpoiledEpochError as error:
+                        self._name_what_spoiled(error)
+                    self._finish()
+        fabric.barrier()
+        result = RunResult.load(run.path)
+        run.tidy(keep_last=job.name == BASELINE)  # a longer method may have it go on
+        self.watcher.end(result)
+        return result
+
+    def _begin(self) -> None:
+        """Be ready to train: with the samples, and where the run's last checkpoint was."""
+        fabric, job = self.fabric, self.job
+        if job.continued is not None:
+            self.run.go_on_from(job.continued.path)
+            fabric.barrier()  # the others read what the writer has just copied
+        parts = {"train": job.data.train, "val": job.data.val, "test": job.data.test}
+        self.batches = {
+            name: job.batches(part, fabric) for name, part in parts.items() if len(part)
+        }
+        self.head = job.head(self.method, fabric)
+        self._resume()
+
+    def _name_what_spoiled(self, error: SpoiledEpochError) -> NoReturn:
+        """Raise a `ValueError` that names the layer which gave the first NaN or infinity.
+
+        The weights are spoiled by now, so the epochs since the last checkpoint are trained
+        again, to the same numbers, with a look at every batch.
+        """
+        self.progress, self.best, self.looks = Progress(), {}, True
+        self.method = self.job.new_method().to(self.fabric.device)  # without what it has learned
+        self._resume()
+        while self._is_going_on() and self.progress.total < error.epoch:
+            self._train_epoch()
+        # Only where the device does not give the same numbers twice.
+        raise ValueError(f"{error}, though not a second time; {REMEDY} {SAVED}") from error
+
+    def _is_going_on(self) -> bool:
+        """Whether there is another epoch to train, after going to the next stage if need be."""
+        stages, progress = self.method.stages, self.progress
+        if progress.is_over(stages[progress.stage]):
+            if progress.stage == len(stages) - 1:
+                return False
+            progress.next_stage()
+            self._begin_stage(encoder=self.best)
+        return True
+
+    def _finish(self) -> None:
+        """Test the model of the best epoch, and store all that came out."""
+        job, stage, progress = self.job, self.method.stages[-1], self.progress
+        best = job.new_model(stage.outputs)
+        best.load_state_dict(self.best)
+        model = self.fabric.setup_module(best.to(self.fabric.device))
+        scores = {
+            part: evaluate(self.fabric, model, self.batches[part], decide=self.method.decide)
+            for part in ("val", "test")
+            if part in self.batches
+        }
+        if not self.run.is_writer:
+            return
+        allowed = stage.exactly or stage.epochs
+        has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
+        result = RunResult(
+            method=job.name,
+            seed=job.seed,
+            accuracy=scores["test"].level_accuracy,
+            val_accuracy=scores["val"].level_accuracy if "val" in scores else None,
+            best_epoch=progress.best_epoch,
+            epochs=progress.total,
+            seconds=progress.seconds,
+            levelled_off=has_levelled or "val" not in scores,
+            curriculum_epochs=job.length if "length" in self.method.needs else None,
+            num_clusters=job.hierarchy.num_clusters if job.hierarchy else (),
+            path=self.run.path,
+            by_rule=scores["test"].accuracies(job.data.test.targets),
+            own_epochs=job.continued.epochs if job.continued else None,
+        )
+        targets = {"val": job.data.val.targets, "test": job.data.test.targets}
+        predictions = {
+            name: tensor
+            for part, found in scores.items()
+            for name, tensor in found.named_predictions(part, targets[part]).items()
+        }
+        self.run.finish(self.best, self.method.state_dict(), predictions, result.to_dict())
+
+    def _resume(self) -> None:
+        """Take up the run's last checkpoint, or begin."""
+        found = self.run.resume()
+        if found is None:
+            self._begin_stage(encoder={})
+            return
+        try:
+            self._take_up(found)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and "state_dict" not in str(error):
+                raise  # it is of memory, or of another process
+            raise RunError(
+                f"the checkpoint in {self.run.path} is not one of this training ({brief(error)}); "
+                f"remove {self.run.path} to start anew, or choose another folder."
+            ) from error
+
+    def _take_up(self, found: Checkpoint) -> None:
+        """Be where a checkpoint was written."""
+        self.progress = Progress(**found.state["progress"])
+        self.best = found.tensors["best"]
+        self._begin_stage(encoder={})
+        restore_state(wrapped(self.model), self.optimiser.optimizer, found)
+        self.method.load_state_dict(found.tensors["method"])
+        self.fabric.strategy.precision.load_state_dict(found.state["precision"])
+
+    # ------------------------------------------------------------------------- a stage
+
+    def _begin_stage(self, encoder: Tensors) -> None:
+        """Make the stage's model and optimiser, with an encoder's weights where given."""
+        model = self._fresh_model(encoder)
+        if self.batches["train"].is_channels_last:
+            model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.model = self.fabric.setup_module(model)
+        self.optimiser = self.fabric.setup_optimizers(
+            make_optimiser(self.config, self.model.parameters())
+        )
+
+    def _fresh_model(self, encoder: Tensors) -> nn.Module:
+        """Return the model that a stage begins with.
+
+        Every method of a seed begins with the same weights: those of a model with one output
+        a class. A stage with fewer outputs takes the encoder alone, since a final layer of
+        another width would shift the random numbers of all layers that are drawn after it.
+        """
+        stages, number = self.method.stages, self.progress.stage
+        torch.manual_seed(seed_of("weights", self.job.seed))
+        model = self.job.new_model(stages[-1].outputs)
+        if number == 0 and stages[0].outputs == stages[-1].outputs:
+            return model
+        encoder = encoder or model.state_dict()
+        torch.manual_seed(seed_of("head", self.job.seed, number))
+        model = self.job.new_model(stages[number].outputs)
+        prefix = f"{self.head}." if self.head else ""  # a bare final layer has no encoder
+        own = {k: v for k, v in model.state_dict().items() if k.startswith(prefix)}
+        model.load_state_dict({**encoder, **own})
+        return model
+
+    def _train_epoch(self) -> None:
+        """Train and validate for one epoch, and note it down."""
+        progress, stage = self.progress, self.method.stages[self.progress.stage]
+        started = time.perf_counter()
+        self.method.begin_epoch(progress.stage, progress.epoch, self._sample_losses)
+        rate = learning_rate(self.config, progress.epoch, stage.epochs)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        loss = self._train_batches()
+        trained = time.perf_counter() - started
+        scores = self._scores("val")
+        test_scores = self._scores("test") if self.config.track_test else None
+        progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
+        self._keep_best(stage, scores)
+        progress.seconds += time.perf_counter() - started
+        self.run.log(
+            {
+                "stage": progress.stage,
+                "epoch": progress.total,
+                "level": self.method.level,
+                "loss": loss,
+                "val_loss": scores.loss if scores else None,
+                "level_accuracy": scores.level_accuracy if scores else None,
+                "accuracy": scores.accuracy if scores else None,
+                **({"test_accuracy": test_scores.accuracy} if test_scores else {}),
+                "learning_rate": rate,
+                "images_per_second": len(self.batches["train"].split) / trained,
+                "seconds": progress.seconds,
+            }
+        )
+        # By the clock of one process, since all must take part.
+        wanted = self.run.wants_checkpoint(is_last=progress.is_over(stage))
+        if self.fabric.broadcast(wanted):
+            self.run.save(self._checkpoint())
+
+    def _train_batches(self) -> float:
+        """Go through the training batches once, and return the mean loss."""
+        progress, fabric = self.progress, self.fabric
+        key = (self.job.seed, progress.stage, progress.epoch)
+        torch.manual_seed(seed_of("layers", *key, fabric.global_rank))
+        self.model.train()
+        self.method.train()
+        total, spoiled = torch.zeros((), device=fabric.device), FirstSpoiled(fabric.device)
+        # Nothing in this loop may wait for the device, or it idles until the next batch.
+        for number, batch in enumerate(self.batches["train"].shuffled(key), 1):
+            self.optimiser.zero_grad()
+            parts = batch.split(self.config.accumulate)
+            for part in parts:
+                waits = part is not parts[-1] and fabric.world_size > 1
+                with fabric.no_backward_sync(self.model) if waits else nullcontext():
+                    logits = self.model(part.inputs)
+                    loss = self.method(logits, part) * part.share
+                    if self.looks:
+                        where = f"{self._epoch_in_words}, batch {number}"
+                        check_finite(fabric, self.model, part.inputs, logits, loss, where)
+                    else:
+                        spoiled.note(number, logits, loss)
+                    fabric.backward(loss)
+                total += loss.detach() * part.total
+            if self.config.clip is not None:
+                # To refuse gradients that are not finite would wait; the next batch tells.
+                fabric.clip_gradients(
+                    self.model,
+                    self.optimiser,
+                    max_norm=self.config.clip,
+                    error_if_nonfinite=False,
+                )
+            self.optimiser.step()
+            self.method.end_batch(self._total)
+        if not self.looks:
+            self._check_unspoiled(spoiled.read())
+        # Nothing is kept of weights that the last step has spoiled.
+        if spoiled_weights := non_finite_weights(self.model.module):
+            where = f"at the end of {self._epoch_in_words}"
+            raise ValueError(f"{where} {spoiled_weights}; {REMEDY} {SAVED}")
+        return float(sum_over(fabric, total)) / fabric.world_size / len(self.batches["train"].split)
+
+    def _check_unspoiled(self, number: int) -> None:
+        """Raise a `SpoiledEpochError` where any process has seen a NaN or an infinity."""
+        if float(sum_over(self.fabric, torch.tensor(float(number > 0), device=self.fabric.device))):
+            where = f"{self._epoch_in_words}, batch {number}" if number else "another process"
+            text = f"the logits or the loss became nan or infinite in {where}"
+            raise SpoiledEpochError(text, self.progress.total + 1)
+
+    @property
+    def _epoch_in_words(self) -> str:
+        return f"epoch {self.progress.total + 1} of {self.run.path}"
+
+    def _sample_losses(self) -> Tensor:
+        where = f"a look at the samples before {self._epoch_in_words}"
+        return sample_losses(self.fabric, self.model, self.batches["train"], where)
+
+    def _total(self, tensor: Tensor) -> Tensor:
+        return sum_over(self.fabric, tensor)
+
+    def _scores(self, part: str) -> Scores | None:
+        if part not in self.batches:
+            return None
+        method, what = self.method, {"val": "validation"}.get(part, part)
+        where = f"the {what} after {self._epoch_in_words}"
+        batches = self.batches[part]
+        return evaluate(self.fabric, self.model, batches, method.clusters, method.decide, where)
+
+    def _keep_best(self, stage: Stage, scores: Scores | None) -> None:
+        """Keep the weights where they are the best so far, or nothing can tell."""
+        progress = self.progress
+        if progress.epoch <= stage.counts_from:
+            return
+        if scores is None or scores.level_accuracy > progress.best_accuracy:
+            progress.best_epoch = progress.epoch
+            progress.best_accuracy = scores.level_accuracy if scores else -1.0
+            self.best = gathered_weights(wrapped(self.model))
+
+    def _checkpoint(self) -> Checkpoint:
+        """Return the whole state, gathered from all processes."""
+        model, optimiser, groups = gathered_state(wrapped(self.model), self.optimiser.optimizer)
+        state = {
+            "progress": asdict(self.progress),
+            "groups": groups,
+            "precision": self.fabric.strategy.precision.state_dict(),
+        }
+        tensors = {
+            "model": model,
+            "best": self.best,
+            "optimiser": optimiser,
+            "method": self.method.state_dict(),
+        }
+        return Checkpoint(self.progress.total, state, tensors)
