@@ -92,7 +92,7 @@ def wait_for(condition, seconds=60):
 def is_stopped(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T"
-    except FileNotFoundError:  # it has died meanwhile
+    except (FileNotFoundError, ProcessLookupError):  # it has died meanwhile
         return False
 
 

@@ -77,7 +77,7 @@ def is_running(pid: int) -> bool:
     """Whether there is such a process, and not only what is left of it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it ends while it is read
         return False
 
 
