@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ._util.arrays import check_whole
 from .hierarchy import Hierarchy
 from .loss import CoarseToFineLoss
 
@@ -239,8 +240,7 @@ def _check_accuracies(accuracies: Sequence[float]) -> None:
 
 
 def _check_length(length: Any, levels: int, unit: str) -> int:
-    if not isinstance(length, int) or isinstance(length, bool):
-        raise TypeError(f"{unit} must be an integer. Got {length!r}.")
+    length = check_whole(length, unit)
     if length < 1:
         raise ValueError(
             f"{unit} must be at least 1. Got {length}. For training without a curriculum use "

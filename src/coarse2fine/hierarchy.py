@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +14,13 @@ from ._hierarchy import tree as _tree
 from ._hierarchy.levels import (
     FORMAT,
     VERSION,
-    check_cluster_names,
-    check_levels,
-    check_names,
-    check_whole,
-    frozen,
     match_names,
     read_parts,
     to_class_indices,
     to_level,
 )
-from ._util.arrays import IntArray, is_tensor
+from ._hierarchy.value import NestedLevels
+from ._util.arrays import IntArray, check_whole, is_tensor
 from ._util.files import parse_json, write_atomically
 from ._util.text import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
@@ -37,7 +32,7 @@ if TYPE_CHECKING:
 CONFUSION_METRICS = ("confusion", "confusion_distance")
 
 
-class Hierarchy:
+class Hierarchy(NestedLevels):
     """Nested partitions of K classes, from the coarsest to the classes themselves.
 
     An immutable value that is valid once it exists: compare it with ``==``, print it to see
@@ -61,34 +56,7 @@ class Hierarchy:
         array([1, 0, 0])
     """
 
-    levels: tuple[IntArray, ...]
-    class_names: tuple[str, ...] | None
-    cluster_names: tuple[tuple[str, ...], ...] | None
-
-    __slots__ = ("class_names", "cluster_names", "levels")
-
-    def __init__(
-        self,
-        levels: Sequence[IntArray],
-        class_names: Sequence[str] | None = None,
-        cluster_names: Sequence[Sequence[str]] | None = None,
-    ) -> None:
-        levels = tuple(frozen(level, index) for index, level in enumerate(levels))
-        check_levels(levels)
-        counts = tuple(int(level.max()) + 1 for level in levels)
-        names = None if class_names is None else check_names(class_names, counts[-1], "class_names")
-        groups = None if cluster_names is None else check_cluster_names(cluster_names, counts)
-        # Past this class's own __setattr__, which refuses everything.
-        set_once = super().__setattr__
-        set_once("levels", levels)
-        set_once("class_names", names)
-        set_once("cluster_names", groups)
-        if len(levels) == 1:
-            warnings.warn(
-                f"The hierarchy of {counts[-1]} classes has no level above the classes, so "
-                f"training with it is plain training.",
-                stacklevel=2,
-            )
+    __slots__ = ()
 
     # ------------------------------------------------------------------ ways to create one
 
@@ -120,7 +88,6 @@ class Hierarchy:
         """
         from .heads import class_vectors  # which imports torch
 
-        options: dict[str, Any] = {"linkage": linkage, "class_names": class_names}
         if isinstance(metric, str) and metric in CONFUSION_METRICS:
             if confusion is None:
                 raise ValueError(
@@ -129,13 +96,19 @@ class Hierarchy:
                 )
             # Where the names tell how many classes there are, the model may do without a head.
             known = class_vectors(model, head) if class_names is None else class_names
-            return cls.from_confusion(confusion, metric, num_classes=len(known), **options)
+            return cls.from_confusion(
+                confusion,
+                metric,
+                num_classes=len(known),
+                linkage=linkage,
+                class_names=class_names,
+            )
         vectors = class_vectors(model, head)
         # From the vectors themselves, so that the K×K distances of many classes are never stored.
         if isinstance(metric, str) and metric == "embedding":
-            return cls.from_embeddings(vectors, **options)
+            return cls.from_embeddings(vectors, linkage=linkage, class_names=class_names)
         distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
-        return cls.from_distances(distances, **options)
+        return cls.from_distances(distances, linkage=linkage, class_names=class_names)
 
     @classmethod
     def from_embeddings(
@@ -356,36 +329,6 @@ class Hierarchy:
 
     def __repr__(self) -> str:
         return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters})"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Hierarchy):
-            return NotImplemented
-        return self._value() == other._value()
-
-    def __hash__(self) -> int:
-        return hash(self._value())
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Hierarchy is immutable; cannot set {name!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Hierarchy is immutable; cannot delete {name!r}.")
-
-    # Immutable, so a copy is the hierarchy itself. Pickling goes through the constructor: with
-    # __slots__ and no __setattr__, pickle's own way would fail, and this one checks anew.
-
-    def __copy__(self) -> Hierarchy:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Hierarchy:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Hierarchy, (self.levels, self.class_names, self.cluster_names)
-
-    def _value(self) -> tuple[Any, ...]:
-        levels = tuple(level.tobytes() for level in self.levels)
-        return levels, self.class_names, self.cluster_names
 
     def _level(self, level: int) -> IntArray:
         return self.levels[self._index(level)]

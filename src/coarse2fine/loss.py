@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ._marginal import Partition
+from ._util.arrays import check_whole
 from .functional import level_cross_entropy
 from .hierarchy import Hierarchy
 
@@ -86,15 +87,13 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
 
     @level.setter
     def level(self, level: int) -> None:
-        depth = self._depth
-        if not isinstance(level, int | np.integer) or isinstance(level, bool):
-            raise TypeError(f"level must be an integer. Got {level!r}.")
+        depth, level = self._depth, check_whole(level, "level")
         if not -depth <= level < depth:
             raise ValueError(f"level must lie in 0..{depth - 1}, or be -1. Got {level}.")
         # Kept twice. Eager code reads the int: reading the tensor would wait for the device in
         # every step. Compiled code reads the tensor: an int would be a constant of the graph,
         # which every change of level would compile again.
-        self._current = int(level) % depth
+        self._current = level % depth
         self._level.fill_(self._current)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -146,7 +145,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             self._clusters = self._clusters.to(self._level.device)
         return self
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: Any) -> None:
         key = f"{prefix}_level"
         # A state of torch's cross-entropy has no level, and is taken nevertheless. Without a
         # hierarchy a level means nothing; it is set along with the hierarchy. Set through the

@@ -203,13 +203,6 @@ def to_class_indices(labels: Any, classes: int, what: str = "labels") -> Any:
     return labels
 
 
-def check_whole(value: Any, what: str) -> int:
-    """Return `value` as an int, refusing whatever is not a whole number."""
-    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-        raise TypeError(f"{what} must be an integer. Got {short(value)}.")
-    return int(value)
-
-
 def read_parts(content: Any) -> Parts:
     """Return the levels and names of a file's content, which may be anything."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:

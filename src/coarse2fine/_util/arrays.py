@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,10 @@ def _to_rectangle(value: Any, what: str) -> Array:
 
 def _is_half(tensor: Any) -> bool:
     return bool(tensor.is_floating_point() and tensor.element_size() < 4)
+
+
+def check_whole(value: Any, what: str) -> int:
+    """Return `value` as an int, refusing whatever is not a whole number."""
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        raise TypeError(f"{what} must be an integer. Got {short(value)}.")
+    return int(value)

@@ -89,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
             self._check_sender()
             kind, body = self._result(self._requested_name())
         except RefusedError as refused:
-            self._send(refused.status, _JSON, _to_json(refused.content))
+            self._send(refused.status, _JSON, _to_json(**refused.content))
             return
         self._send(200, kind, body)
         # After the answer, so that the page learns of it. This does not wait for itself, as every
@@ -135,14 +135,14 @@ class Handler(BaseHTTPRequestHandler):
             ("POST", "quit"): self._quit,
         }
         if (self.command, name) in actions:
-            return _JSON, _to_json(actions[self.command, name]())
+            return _JSON, actions[self.command, name]()
         if self.command == "GET" and name in self.server.page:
             return self.server.page[name]
         raise RefusedError(405, f"{self.command} does nothing here.")
 
     # ----------------------------------------------------------------------------- actions
 
-    def _hierarchy(self) -> dict[str, Any]:
+    def _hierarchy(self) -> bytes:
         session = self.server.session
         try:
             hierarchy, digest = session.read()
@@ -151,10 +151,14 @@ class Handler(BaseHTTPRequestHandler):
         except OSError as error:
             message = f"{session.path.name} could not be read: {_sentence(error)}"
             raise RefusedError(409, message) from None
-        content = {"hierarchy": hierarchy.to_dict(), "digest": digest}
-        return {"file": session.path.name, "path": str(session.path), **content}
+        return _to_json(
+            file=session.path.name,
+            path=str(session.path),
+            hierarchy=hierarchy.to_dict(),
+            digest=digest,
+        )
 
-    def _save(self) -> dict[str, Any]:
+    def _save(self) -> bytes:
         asked = self._body()
         if not isinstance(asked, dict) or asked.keys() != {"hierarchy", "replaces"}:
             raise RefusedError(400, 'The body must hold "hierarchy" and "replaces".')
@@ -167,11 +171,11 @@ class Handler(BaseHTTPRequestHandler):
         except OSError as error:
             message = f"It could not be saved: {_sentence(error)} The file is as it was."
             raise RefusedError(500, message) from None
-        return {"digest": saved.digest, "backup": saved.backup and saved.backup.name}
+        return _to_json(digest=saved.digest, backup=saved.backup and saved.backup.name)
 
-    def _quit(self) -> dict[str, Any]:
+    def _quit(self) -> bytes:
         self._body()
-        return {}
+        return _to_json()
 
     def _body(self) -> Any:
         """Return the JSON of the request, of which nothing is read before its size is known."""
@@ -206,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a malformed request in the same form as any other."""
         text = brief(message or explain or "No proper request.")
-        self._send(code, _JSON, _to_json({"error": text}))
+        self._send(code, _JSON, _to_json(error=text))
 
     def version_string(self) -> str:
         """Return the name of the server, without the versions of what it is made of."""
@@ -216,7 +220,7 @@ class Handler(BaseHTTPRequestHandler):
         """Write nothing: the page says what happens, and addresses hold the token."""
 
 
-def _to_json(content: Any) -> bytes:
+def _to_json(**content: Any) -> bytes:
     return json.dumps(content).encode()
 
 

@@ -48,8 +48,10 @@ def hierarchy_from(source: Source, **options: Any) -> Hierarchy:
 
     Args:
         source: See `read_hierarchy`.
-        **options: See `read_hierarchy`.
+        **options: Of `Hierarchy.from_classifier` for a classifier, else of `read_hierarchy`.
     """
+    if isinstance(source, nn.Module):
+        return Hierarchy.from_classifier(source, **options)
     try:
         return read_hierarchy(source, **options)
     except (FileNotFoundError, RunError) as error:

@@ -13,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .._hierarchy.levels import check_whole
-from .._util.arrays import IntArray
+from .._util.arrays import IntArray, check_whole
 from ..clustering import Linkage
 from ..data.sampling import stratified_rows
 from ..data.split import Kind

@@ -162,13 +162,13 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             y: The label of each.
         """
         check_settings(self)
-        inputs, labels = validate_data(self, X, y, **self._wanted)
+        inputs, labels = self._checked(X, y)
         multiclass.check_classification_targets(labels)
         self.classes_, targets = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold two classes or more. Got one class, {labels[0]!r}.")
-        hierarchy = self._given_hierarchy()
-        baseline, self.net_ = self._train(self._training(inputs, targets), hierarchy)
+        given = self._given_hierarchy()  # refused here, if at all, before anything is trained
+        baseline, self.net_ = self._train(self._training(inputs, targets), given)
         self.history_ = self.net_.history
         self.best_validation_score_ = best_score(self.history_)
         self.baseline_history_ = baseline.history if baseline else None
@@ -179,7 +179,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return the probabilities (N, K) of the classes, in the order of ``classes_``."""
         check_is_fitted(self)
-        inputs = validate_data(self, X, reset=False, **self._wanted)
+        inputs = self._checked(X, reset=False)
         rows = torch.from_numpy(np.require(inputs, requirements=["C", "W"]))
         found: NDArray[np.float64] = self.net_.predict_proba(TensorDataset(rows, rows))
         return found
@@ -196,14 +196,14 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         module: nn.Module = self.net_.module_
         return module
 
-    @property
-    def _wanted(self) -> dict[str, Any]:
-        """What X must be, in the words of `validate_data`."""
+    def _checked(self, *samples: Any, reset: bool = True) -> Any:
+        """Return X, and y where it is given, as scikit-learn checks them."""
         # The default network computes in double precision, as scikit-learn does, so that a row
         # has the same probabilities in any company; Apple's devices do not have it.
         is_double = self.module is None and torch.device(self.device).type != "mps"
         dtype = np.float64 if is_double else np.float32
-        return {"dtype": dtype, "allow_nd": self.module is not None}
+        allow_nd = self.module is not None
+        return validate_data(self, *samples, reset=reset, dtype=dtype, allow_nd=allow_nd)
 
     # ----------------------------------------------------------------- what all training needs
 
@@ -246,7 +246,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self._check_early(training, given)
         is_needed = given is None or self.curriculum_epochs == "auto"
         baseline = training.train() if is_needed else None
-        self.hierarchy_ = given or self._hierarchy_of(baseline, training)
+        self.hierarchy_ = given or self._hierarchy_from_baseline(baseline, training)
         accuracies = baseline.history[:, "valid_acc"] if baseline else ()
         self.curriculum_length_ = length_of(
             self.curriculum_epochs, accuracies, self.max_epochs, len(self.hierarchy_.levels)
@@ -261,35 +261,32 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if given is None and not self._uses_confusion:
             class_vectors(training.module, self.head)
 
-    @property
-    def _uses_confusion(self) -> bool:
-        return isinstance(self.metric, str) and self.metric in CONFUSION_METRICS
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        """How a hierarchy is made, in the words of `read_hierarchy`."""
-        return {
-            "metric": self.metric,
-            "linkage": self.linkage,
-            "head": self.head,
-            "class_names": [str(label) for label in self.classes_],
-        }
-
     def _given_hierarchy(self) -> Hierarchy | None:
         if self.hierarchy is None:
             return None
-        how = self._how
-        given = hierarchy_from(self.hierarchy, **how)
+        given = self._hierarchy_from(self.hierarchy)
         if len(given.levels) > 1:
-            return given.for_classes(how["class_names"])
-        match_names(given.class_names, how["class_names"], given.num_classes)
+            return given.for_classes(self._class_names)
+        match_names(given.class_names, self._class_names, given.num_classes)
         return given  # as for_classes would warn again that it is flat
 
-    def _hierarchy_of(self, baseline: Any, training: Training) -> Hierarchy:
-        """Return the hierarchy that the baseline's final layer, or its confusion, gives."""
+    def _hierarchy_from_baseline(self, baseline: Any, training: Training) -> Hierarchy:
+        """Return the hierarchy of the baseline's final layer, or of its confusion."""
         pairs = None
         if self._uses_confusion:
             pairs = baseline.predict(training.valid), training.valid.tensors[1].numpy()
-        return Hierarchy.from_classifier(
-            baseline.module_, confusion=pairs, seed=training.seed, **self._how
+        return self._hierarchy_from(baseline.module_, confusion=pairs, seed=training.seed)
+
+    def _hierarchy_from(self, source: Source, **more: Any) -> Hierarchy:
+        names, head = self._class_names, self.head
+        return hierarchy_from(
+            source, metric=self.metric, linkage=self.linkage, head=head, class_names=names, **more
         )
+
+    @property
+    def _class_names(self) -> list[str]:
+        return [str(label) for label in self.classes_]
+
+    @property
+    def _uses_confusion(self) -> bool:
+        return isinstance(self.metric, str) and self.metric in CONFUSION_METRICS

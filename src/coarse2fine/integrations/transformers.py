@@ -66,8 +66,9 @@ def coarse_to_fine(
         Curriculum(boundaries=(5,), epoch=0, level=0)
     """
     criterion = CoarseToFineLoss(weight=weight)
-    lengths: dict[str, Any] = {"epochs": epochs, "steps": steps, "boundaries": boundaries}
-    curriculum = curriculum_from(hierarchy, **lengths, criterion=criterion, head=head)
+    curriculum = curriculum_from(
+        hierarchy, epochs, steps=steps, boundaries=boundaries, criterion=criterion, head=head
+    )
     unit: Literal["epoch", "global_step"] = "epoch" if steps is None else "global_step"
     loss = CoarseToFineComputeLoss(criterion)
     return loss, CoarseToFineCallback(loss, curriculum, unit, label_smoothing)
@@ -205,7 +206,7 @@ class CoarseToFineCallback(TrainerCallback):
         args: TrainingArguments,
         state: Any,
         control: TrainerControl,
-        logs: dict[str, Any] | None = None,
+        logs: dict[str, float] | None = None,
         **_: Any,
     ) -> None:
         """Add the level to what is logged."""

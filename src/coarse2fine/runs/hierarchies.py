@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 from .._hierarchy.levels import FORMAT
 from .._util.arrays import Array, check_entries_finite, to_floats
 from .._util.files import parse_json
+from .._util.tables import csv_rows
 from .._util.text import brief
 from ..distances import class_distances
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
@@ -247,12 +247,9 @@ def _read_csv_matrix(path: Path) -> tuple[Array, Names]:
 
 def _csv_rows(path: Path) -> Iterable[list[str]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for row in csv.reader(file):
-                if any(cell.strip() for cell in row):
-                    yield [cell.strip() for cell in row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: not readable as CSV: {error}") from None
+        yield from (cells for _, cells in csv_rows(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _is_header(first: list[str], rows: list[list[str]]) -> bool:
