@@ -163,7 +163,7 @@ def head_weight(path: Path, shapes: Shapes, head: str | None, *, is_ordered: boo
         if name.rpartition(".")[2] == "weight" and _is_linear(shapes[key])
     }
     if not is_ordered:  # safetensors are sorted by name, but numbers still tell the order
-        layers = dict(sorted(layers.items(), key=lambda item: _by_number(item[0])))
+        layers = dict(sorted(layers.items(), key=lambda item: _natural_key(item[0])))
     model, names = _skeleton(layers)
     try:
         _, layer = find_head(model, head and head.removesuffix(".weight"))
@@ -185,6 +185,7 @@ def _skeleton(layers: Shapes) -> tuple[nn.Module, dict[nn.Module, str]]:
         if not name:  # the state dict of a linear layer by itself
             return layer, names
         *above, last = name.split(".")
+        # Not by add_module, which refuses what is an attribute of every module, such as "type".
         module = root
         for part in above:
             module = module._modules.setdefault(part, nn.Module()) or module
@@ -227,7 +228,7 @@ def _is_linear(shape: tuple[int, ...]) -> bool:
     return 2 <= len(shape) <= 5 and set(shape[2:]) <= {1}
 
 
-def _by_number(name: str) -> list[tuple[int, str]]:
+def _natural_key(name: str) -> list[tuple[int, str]]:
     """Return a key that sorts layers by number, so that 10 comes after 2."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in name.split(".")]
 

@@ -239,8 +239,8 @@ def _check_accuracies(accuracies: Sequence[float]) -> None:
             raise ValueError(f"accuracies[{index}] is nan.")
 
 
-def _check_length(length: Any, levels: int, unit: str) -> int:
-    length = check_whole(length, unit)
+def _check_length(given: Any, levels: int, unit: str) -> int:
+    length = check_whole(given, unit)
     if length < 1:
         raise ValueError(
             f"{unit} must be at least 1. Got {length}. For training without a curriculum use "

@@ -127,13 +127,10 @@ def unwrap(model: nn.Module) -> nn.Module:
     """Return the model within torch.compile, DataParallel, DDP or FSDP."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module. Got {type(model).__name__}.")
-    while len(model._modules) == 1:
-        # A wrapper has one child, of a name of its own. Models may call a child "module" too,
-        # but hardly as their only one.
-        ((name, inside),) = model._modules.items()
-        if name not in _WRAPPERS or inside is None:
-            break
-        model = inside
+    # A wrapper has one child, of a particular name. Models may call a child "module" too, but
+    # hardly as their only one.
+    while len(children := list(model.named_children())) == 1 and children[0][0] in _WRAPPERS:
+        model = children[0][1]
     return model
 
 
@@ -148,6 +145,7 @@ def _candidates(model: nn.Module, path: str) -> dict[str, nn.Module]:
     if callable(getattr(model, "get_classifier", None)):
         return _declared(model, path)
     start = f"{path}." if path else ""
+    # named_children() would name a layer that has two names only once, and perhaps by the other.
     parts = {start + name: part for name, part in model._modules.items() if part is not None}
     holders = {name: part for name, part in parts.items() if _linear_layers(part)}
     last, end = list(holders.items())[-1]
@@ -265,7 +263,10 @@ def _weight(layer: Layer) -> Tensor:
 
 
 def _weight_hooks(layer: Layer) -> list[Any]:
-    """Return the hooks by which older torch utilities set the weight before each forward."""
+    """Return the hooks by which older torch utilities set the weight before each forward.
+
+    They are only in a private attribute, and what they do to the weight is seen nowhere else.
+    """
     hooks = layer._forward_pre_hooks.values()
     return [hook for hook in hooks if type(hook).__module__.startswith("torch.nn.utils.")]
 

@@ -228,11 +228,11 @@ def _in_order(branches: list[Branch], class_names: Sequence[str] | None) -> list
                 f"and {' > '.join(branch)}."
             )
         found[branch[-1]] = branch
-    names = _own_order(list(found)) if class_names is None else _check_classes(found, class_names)
+    names = _tree_order(list(found)) if class_names is None else _check_classes(found, class_names)
     return [found[name] for name in names]
 
 
-def _own_order(names: list[str]) -> list[str]:
+def _tree_order(names: list[str]) -> list[str]:
     """Sort integer labels, also those in a CSV; others keep the order in which they came.
 
     Integers are already the model's outputs; in any other order, the hierarchy would belong

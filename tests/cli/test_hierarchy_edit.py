@@ -43,7 +43,7 @@ def start(tmp_path):
 
 def ask(address, method, name, body=None):
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     headers = {"Content-Type": "application/json"}
     data = None if body is None else json.dumps(body)
     connection.request(method, parts.path + name, data, headers)
@@ -68,7 +68,7 @@ def test_a_signal_ends_it_well(start, saved, number):
     process, address = start("saved.json")
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{40,}/", address)
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (0, "")
     assert err.splitlines() == [
         "editing saved.json; Ctrl-C here or Close on the page ends it",
@@ -80,7 +80,7 @@ def test_the_page_ends_it_and_the_last_word_is_where_the_old_file_is(start, save
     process, address = start("saved.json")
     save(address, [[0, 1, 1, 1]])
     ask(address, "POST", "quit", {})
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 0
     assert err.splitlines()[-1] == f"saved as {saved.resolve()}; the old one is {saved}.~1~"
     assert Hierarchy.load(saved) == Hierarchy.from_levels([[0, 1, 1, 1]], NAMES)
@@ -94,7 +94,7 @@ def test_a_kill_amid_saving_leaves_a_whole_file_and_the_old_one(start, saved):
     threading.Timer(0.3, process.kill).start()
     with pytest.raises((OSError, http.client.HTTPException)):
         save_all(address, choices * 100_000)
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
     whole = [Hierarchy.from_levels(levels, NAMES) for levels in choices]
     assert Hierarchy.load(saved) in whole
     assert saved.with_name("saved.json.~1~").read_bytes() == old

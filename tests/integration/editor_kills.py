@@ -67,7 +67,7 @@ class Editing:
         self.kept = {}
         version(0).save(path)
 
-    def session(self, saves, place=None, call=0, after=False, seconds=None):
+    def session(self, saves, place=None, call=0, after=False, seconds=None, first=0):
         """Start the editor, save again and again, and return whether it was killed.
 
         Args:
@@ -76,14 +76,15 @@ class Editing:
             call: Which call there.
             after: Whether after the call.
             seconds: When to kill it instead. Defaults to None: never.
+            first: After how many saves the seconds begin. Defaults to 0.
         """
         before = self.path.read_bytes()
         process, address = self._start(place, call, after)
         timer = Timer(seconds or 0, process.kill)
-        if seconds is not None:
-            timer.start()
         try:
-            for _ in range(saves):
+            for number in range(saves):
+                if seconds is not None and number == first:
+                    timer.start()
                 self.tried += 1
                 if not self._save(address):
                     break
@@ -92,7 +93,7 @@ class Editing:
         finally:
             timer.cancel()
             if place is not None or seconds is not None:
-                process.join(20)
+                process.join(killing.PATIENCE)
             is_killed = process.exitcode == -signal.SIGKILL
             process.kill()
             process.join()
@@ -127,7 +128,7 @@ class Editing:
         process = killing.in_server(work, self.path, writer, *kill, self.has_links)
         writer.close()
         with reader:
-            assert reader.poll(60)
+            assert reader.poll(killing.PATIENCE)
             return process, reader.recv()
 
     def _save(self, address):
@@ -144,7 +145,7 @@ class Editing:
 
 def _ask(address, method, body=None):
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=killing.PATIENCE)
     headers = {"Content-Type": "application/json"}
     try:
         connection.request(method, f"{parts.path}hierarchy", body and json.dumps(body), headers)

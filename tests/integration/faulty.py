@@ -49,7 +49,7 @@ class Ended(NamedTuple):
         return (self.err.splitlines() or [""])[-1]
 
 
-def run(folder, function, *args, timeout=60):
+def run(folder, function, *args, timeout=killing.PATIENCE):
     """Call a function in a process of its own, whose output goes to files in a folder."""
     process = begin(folder, function, *args)
     err = folder / "stderr.txt"
@@ -115,8 +115,7 @@ def small_fit(out, methods=("continuous",), **settings):
 def small_outcome(folder):
     """What `small_fit` comes to without any fault."""
     process = killing.in_server(_fit_at_ease, folder)
-    process.join(60)
-    assert process.exitcode == 0
+    killing.finish(process)
     return killing.outcome(folder)
 
 

@@ -20,6 +20,10 @@ from coarse2fine.runs import checkpoint
 from coarse2fine.runs import writer as run
 from coarse2fine.training.trainer import Trainer
 
+# How long to wait for what takes a second or two: more means that it hangs, however busy the
+# machine is. Less than the time that pytest gives a test, so that this is what is told.
+PATIENCE = 200
+
 METHODS = tuple(LOCATIONS)
 LOADED = (
     "coarse2fine.training.fit",
@@ -211,7 +215,7 @@ def kill_somewhen(process, out, moments, epochs=6):
     return process.exitcode == -signal.SIGKILL
 
 
-def wait_for_epochs(process, out, moments, epochs, seconds=120):
+def wait_for_epochs(process, out, moments, epochs, seconds=PATIENCE):
     """Wait for some epochs and a moment more, and return whether they, or the end, came."""
     wanted, ends = epochs_logged(out) + moments.randint(0, epochs), time.monotonic() + seconds
     while process.is_alive() and epochs_logged(out) < wanted:
@@ -225,10 +229,17 @@ def wait_for_epochs(process, out, moments, epochs, seconds=120):
 def epochs_logged(out):
     # Folders may vanish meanwhile, which a walk, unlike a glob, takes as it comes.
     found = [Path(folder, run.METRICS) for folder, _, files in os.walk(out) if run.METRICS in files]
-    return sum(path.read_bytes().count(b"\n") for path in found)
+    return sum(lines_in(path) for path in found)
 
 
-def exit_code(process, seconds=120):
+def lines_in(path):
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:  # it has vanished since
+        return 0
+
+
+def exit_code(process, seconds=PATIENCE):
     """Wait for a process, and return how it ended, None where it had to be ended from here."""
     process.join(seconds)
     code = process.exitcode

@@ -45,7 +45,10 @@ def peak():
 
 def memory_of(pid):
     """Return how much of a process is in memory, in megabytes."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError):  # it has ended since it was listed
+        return 0
     return pages * os.sysconf("SC_PAGE_SIZE") / MEGABYTE
 
 

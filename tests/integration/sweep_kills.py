@@ -25,7 +25,6 @@ from coarse2fine.runs import writer as run
 
 NAME, OUT = "tiny:TINY", "runs"
 WORKERS = 2
-SECONDS_TO_END = 60  # for workers whose parent is dead; they take far less
 
 
 def carry_out(task):
@@ -115,7 +114,7 @@ def end(folder):
 
 def wait_for_workers(process):
     """Wait until the workers of a dead parent have ended by themselves."""
-    ends = time.monotonic() + SECONDS_TO_END
+    ends = time.monotonic() + killing.PATIENCE
     while found := workers(process.pid):
         if time.monotonic() > ends:
             for worker in found:

@@ -138,7 +138,9 @@ def in_session(session):
 
 def wait_for_end(session):
     """Wait for all that a command started, among it what Python cleans up with."""
+    ends = time.monotonic() + killing.PATIENCE
     while in_session(session):
+        assert time.monotonic() < ends, "what the command started lives on"
         time.sleep(0.02)
 
 
@@ -150,8 +152,8 @@ def test_ctrl_c_ends_all_with_one_sentence(folder):
     assert err.splitlines()[-1] == "stopped with 0 of 2 runs done; the same command goes on"
     assert "Traceback" not in err
     assert out == ""
-    assert not tiny.is_running(worker)
     wait_for_end(process.pid)
+    assert not tiny.is_running(worker)
     assert "spl | 0 |" in (folder / "runs" / "tiny.TINY-only-spl.md").read_text()
 
 

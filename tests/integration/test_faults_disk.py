@@ -275,7 +275,7 @@ def sweep_on_a_full_disk(folder, disk):
 @pytest.mark.usefixtures("mounts")
 def test_a_sweep_on_a_full_disk_keeps_what_is_done_and_goes_on(tmp_path):
     tiny.write_data(tmp_path)
-    ended = faulty.run(tmp_path, sweep_on_a_full_disk, tmp_path, tmp_path / "disk", timeout=120)
+    ended = faulty.run(tmp_path, sweep_on_a_full_disk, tmp_path, tmp_path / "disk")
     assert ended.code == 0, ended.err
     first, again = ended.err.split("and again\n")
     assert "Traceback" not in ended.err
@@ -290,7 +290,7 @@ def test_an_output_that_is_full_is_told_in_one_sentence(made):
     command = [sys.executable, "-m", "coarse2fine.cli", "hierarchy", str(made / "levels.json")]
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=200, check=False
         )
     assert ended.returncode == 2
     assert ended.stderr == f"error: the standard output: {FULL}\n"

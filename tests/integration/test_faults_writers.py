@@ -58,18 +58,21 @@ def first(folder, function, *args):
     own.mkdir()
     process = faulty.begin(own, function, *args)
     try:
-        ends = time.monotonic() + 60
-        while not tiny.held(folder):
-            assert process.is_alive(), (own / "stderr.txt").read_text()
-            assert time.monotonic() < ends
-            time.sleep(0.01)
+        wait_until_held(process, folder, own)
         yield process
         (folder / tiny.HOLD).unlink(missing_ok=True)
-        process.join(60)
-        assert process.exitcode == 0, (own / "stderr.txt").read_text()
+        assert killing.exit_code(process) == 0, (own / "stderr.txt").read_text()
     finally:
         process.kill()
         process.join()
+
+
+def wait_until_held(process, folder, own):
+    ends = time.monotonic() + killing.PATIENCE
+    while not tiny.held(folder):
+        assert process.is_alive(), (own / "stderr.txt").read_text()
+        assert time.monotonic() < ends, "it hangs"
+        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +130,7 @@ def test_a_second_sweep_waits_for_what_the_first_is_at(folder, undisturbed):
             while process.is_alive() and not (folder / "waiting").exists():
                 time.sleep(0.01)
             (folder / tiny.HOLD).unlink()
-            process.join(60)
-            assert process.exitcode == 0, (second / "stderr.txt").read_text()
+            assert killing.exit_code(process) == 0, (second / "stderr.txt").read_text()
         finally:
             process.kill()
             process.join()
@@ -188,8 +190,7 @@ def test_a_lock_that_a_kill_left_does_not_block(folder, undisturbed):
     own = folder / "killed"
     own.mkdir()
     process = faulty.begin(own, train, "run")
-    while not tiny.held(folder):
-        time.sleep(0.01)
+    wait_until_held(process, folder, own)
     process.kill()
     process.join()
     locks = sorted(path.relative_to(folder) for path in folder.rglob("run/**/.lock"))

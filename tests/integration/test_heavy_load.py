@@ -9,7 +9,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_five_hundred_runs_over_two_processes_are_right_and_memory_stays_flat(
     tmp_path, monkeypatch
 ):

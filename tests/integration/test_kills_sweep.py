@@ -40,10 +40,17 @@ def test_a_killed_sweep_goes_on_and_never_touches_what_was_finished(seed, tmp_pa
 
 @SEEDS
 def test_a_sweep_whose_workers_are_killed_ends_as_if_none_had_been(seed, tmp_path, undisturbed):
-    assert sweep_kills.kill_workers(tmp_path, random.Random(seed), most=6) > 3
-    before = finished(tmp_path)
-    assert end(tmp_path) == undisturbed
-    assert before.items() <= finished(tmp_path).items()
+    moments, kills = random.Random(seed), 0
+    for attempt in range(8):
+        folder = tmp_path / str(attempt)  # another sweep, where one was too quick to be killed
+        folder.mkdir()
+        kills += sweep_kills.kill_workers(folder, moments, most=6)
+        before = finished(folder)
+        assert end(folder) == undisturbed
+        assert before.items() <= finished(folder).items()
+        if kills > 3:
+            break
+    assert kills > 3
 
 
 def killed(target, *args):

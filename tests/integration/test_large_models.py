@@ -33,8 +33,7 @@ def train(out, model, epoch_of_death=None):
 def run(*args):
     process = multiprocessing.get_context("spawn").Process(target=train, args=args)
     process.start()
-    process.join(400)
-    return process.exitcode
+    return killing.exit_code(process, seconds=400)
 
 
 def weights(out):
@@ -43,6 +42,7 @@ def weights(out):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # for three trainings
 @pytest.mark.parametrize("model", MODELS)
 def test_a_large_model_trains_and_a_kill_loses_nothing(model, tmp_path):
     whole, torn = tmp_path / "whole", tmp_path / "torn"

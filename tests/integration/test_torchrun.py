@@ -13,7 +13,9 @@ SCRIPT = Path(__file__).with_name("two_processes.py")
 def torchrun(processes, *arguments):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command = [*launcher, f"--nproc_per_node={processes}", str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=killing.PATIENCE, check=False
+    )
 
 
 def numbers(value):

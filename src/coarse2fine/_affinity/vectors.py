@@ -118,6 +118,6 @@ def cluster_means(rows: Array) -> Tree:
 
 
 def _by_falling_size(labels: IntArray) -> IntArray:
-    """Number the clusters anew, larger ones first."""
+    """Renumber the clusters, larger ones first."""
     order = np.argsort(-np.bincount(labels), kind="stable")
     return np.argsort(order)[labels]

@@ -58,7 +58,7 @@ def _from_clusters(clusters: Any, what: str) -> IntArray:
     if not np.array_equal(np.sort(members), np.arange(len(members))):
         raise ValueError(
             f"the clusters of {what} must hold each of the classes 0..{len(members) - 1} once. "
-            f"Got {_odd_one(members)}."
+            f"Got {_first_irregular(members)}."
         )
     if len(parts) == len(members):  # the classes themselves, in whatever order
         return np.arange(len(members))
@@ -67,7 +67,7 @@ def _from_clusters(clusters: Any, what: str) -> IntArray:
     return owner
 
 
-def _odd_one(members: IntArray) -> str:
+def _first_irregular(members: IntArray) -> str:
     values, counts = np.unique(members, return_counts=True)
     if (counts > 1).any():
         return f"class {values[counts > 1][0]} {counts[counts > 1][0]} times"

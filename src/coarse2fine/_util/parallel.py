@@ -91,6 +91,9 @@ def _fill(rows: NDArray[Any], work: Callable[[int], Any], share: Sequence[int]) 
 
 
 def _in_processes(fill: Fill, shares: Sequence[Sequence[int]]) -> list[Failure | None]:
+    # Not a pool of concurrent.futures: its queues need semaphores, which containers with a small
+    # /dev/shm cannot make, it pickles `fill`, which is a closure over the shared array, and where
+    # a process dies it does not know the exit code.
     context = multiprocessing.get_context("fork")
     started = []
     try:
@@ -101,11 +104,13 @@ def _in_processes(fill: Fill, shares: Sequence[Sequence[int]]) -> list[Failure |
                 # Newer Pythons warn of forks beside threads; the child needs none of their locks.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process.start()
+            # Else this end would stay open here, and a process that dies would never be noticed.
             writer.close()
             started.append((process, reader))
         return [_outcome(process, reader) for process, reader in started]
     finally:
         for process, reader in started:
+            # Those that are done have ended; the others are not needed once one has died.
             process.terminate()
             process.join()
             reader.close()

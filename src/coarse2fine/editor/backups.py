@@ -10,7 +10,7 @@ from pathlib import Path
 from .._util.files import write_atomically
 
 
-def keep_old(path: Path) -> Path:
+def back_up(path: Path) -> Path:
     """Back a file up under the next free number beside it, and return that name.
 
     No other file is ever overwritten.

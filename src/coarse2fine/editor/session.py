@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .._hierarchy.levels import FORMAT
 from .._util.files import decode_json, write_atomically, writing
 from ..hierarchy import Hierarchy
-from .backups import keep_old
+from .backups import back_up
 
 
 class Found(NamedTuple):
@@ -121,7 +121,7 @@ class Session:
         if not os.access(self.path, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is read-only", str(self.path))
         with writing(self.path):
-            backup = keep_old(self.path) if present != self._own else None
+            backup = back_up(self.path) if present != self._own else None
         try:
             write_atomically(self.path, text)
         except BaseException:

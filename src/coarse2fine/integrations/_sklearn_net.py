@@ -28,7 +28,7 @@ from ..training.finite import all_finite, complaint
 from ._curriculum import curriculum_from
 
 # The settings of the estimator that skorch's net takes under the same names.
-PASSED = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
+NET_SETTINGS = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Training:
         criterion = self._criterion()
         curriculum = curriculum_from(hierarchy, length, criterion=criterion) if hierarchy else None
         if curriculum:
-            check_room(curriculum.finest_epoch, self.estimator.max_epochs)
+            check_finest_fits(curriculum.finest_epoch, self.estimator.max_epochs)
         net = CheckedNet(
             copy.deepcopy(self.module),
             criterion=criterion,
@@ -73,11 +73,11 @@ class Training:
             iterator_train__shuffle=True,
             iterator_valid=Batches,
             predict_nonlinearity=probabilities,
-            callbacks=[ThroughLevels(curriculum, self.estimator.patience)],
+            callbacks=[CurriculumCallback(curriculum, self.estimator.patience)],
             callbacks__valid_acc=EpochScoring(
                 partial(accuracy, weights=self.weights), name="valid_acc", lower_is_better=False
             ),
-            **{name: getattr(self.estimator, name) for name in PASSED},
+            **{name: getattr(self.estimator, name) for name in NET_SETTINGS},
         )
         with seeded(self.seed):
             net.fit(self.samples, None)
@@ -108,12 +108,12 @@ class CheckedNet(NeuralNetClassifier):  # type: ignore[misc]
         loss: Tensor = super().get_loss(y_pred, y_true, X, training)
         if not all_finite(y_pred, loss):
             where = f"epoch {len(self.history)}, batch {len(self.history[-1]['batches'])}"
-            told = complaint(y_pred, loss, where, self.module_, X, self.infer)
-            raise ValueError(f"{told} lr is {self.lr}.")
+            message = complaint(y_pred, loss, where, self.module_, X, self.infer)
+            raise ValueError(f"{message} lr is {self.lr}.")
         return loss
 
 
-class ThroughLevels(EarlyStopping):  # type: ignore[misc]
+class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
     """Sets the level of every epoch, and keeps the weights of the best one at the finest level.
 
     The level is noted in the history. Early stopping counts from the finest level on.
@@ -145,8 +145,8 @@ class ThroughLevels(EarlyStopping):  # type: ignore[misc]
             super().on_epoch_end(net, **kwargs)
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
-        """Take up the best weights."""
-        # skorch ends a training quietly that the user interrupts, which is then not over.
+        """Load the best weights."""
+        # skorch swallows the interrupt of a user; half a training must not pass for a whole one.
         is_whole = len(net.history) == net.max_epochs and self.monitor in net.history[-1]
         if not (is_whole or self.misses_ == self.patience):
             raise KeyboardInterrupt
@@ -222,7 +222,7 @@ def probabilities(logits: Tensor) -> Tensor:
     return torch.softmax(logits.double(), dim=-1)
 
 
-def check_room(first: int, max_epochs: int) -> None:
+def check_finest_fits(first: int, max_epochs: int) -> None:
     """Refuse a curriculum that leaves no epoch for the finest level."""
     if first >= max_epochs:
         raise ValueError(

@@ -33,7 +33,7 @@ import keras  # type: ignore[import-untyped]
 from keras import ops
 
 # exp(-1e4) is 0 in every float type, while the number itself is finite in all of them.
-NOTHING = 1e4
+NEGLIGIBLE = 1e4
 
 
 @keras.saving.register_keras_serializable(package="coarse2fine")
@@ -98,17 +98,17 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
 
     def _merged(self, y_true: Any, y_pred: Any) -> Any:
         """Return the predictions with all of the label's cluster moved to the label itself."""
-        is_label, is_mate = self._label_and_mates(y_true, y_pred)
+        is_label, in_cluster = self._label_and_cluster(y_true, y_pred)
         if self.from_logits:
-            mates = ops.where(is_mate, y_pred, float("-inf"))
-            cluster = ops.logsumexp(mates, axis=-1, keepdims=True)
-            rest = cluster - NOTHING
+            inside = ops.where(in_cluster, y_pred, float("-inf"))
+            cluster = ops.logsumexp(inside, axis=-1, keepdims=True)
+            rest = cluster - NEGLIGIBLE
         else:
-            cluster = ops.sum(ops.where(is_mate, y_pred, 0.0), axis=-1, keepdims=True)
+            cluster = ops.sum(ops.where(in_cluster, y_pred, 0.0), axis=-1, keepdims=True)
             rest = 0.0
-        return ops.where(is_label, cluster, ops.where(is_mate, rest, y_pred))
+        return ops.where(is_label, cluster, ops.where(in_cluster, rest, y_pred))
 
-    def _label_and_mates(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    def _label_and_cluster(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
         """Return which predictions are of the label, and which of a class in its cluster."""
         classes = self._clusters.shape[-1]
         if y_pred.shape[-1] != classes:
@@ -202,7 +202,7 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Set the level of the epoch."""
         self.loss.level = self.curriculum.level_at(epoch)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Put the level into the logs."""
         if logs is not None:
             logs["curriculum_level"] = self.curriculum.level_at(epoch)

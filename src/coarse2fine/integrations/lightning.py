@@ -82,19 +82,18 @@ class CoarseToFineCallback(callbacks.Callback):
         self.criterion = criterion
         self.head = head
         self.curriculum: Curriculum | None = None
-        self._state: dict[str, Any] = {}
+        self._kept: tuple[Hierarchy, tuple[int, ...]] | None = None  # in checkpoints
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Forget what an earlier training, or a checkpoint that was only validated, left."""
         if stage == "fit":
-            self.curriculum, self._state = None, {}
+            self.curriculum = self._kept = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Give the loss its hierarchy; by now every strategy has restored its checkpoint."""
         criterion = _find_criterion(pl_module, self.criterion)
-        if self._state:
-            hierarchy = Hierarchy.from_dict(self._state["hierarchy"])
-            begins = self._state["boundaries"]
+        if self._kept:
+            hierarchy, begins = self._kept
             self.curriculum = curriculum_from(hierarchy, boundaries=begins, criterion=criterion)
             self._warn_if_restored_otherwise(self.curriculum)
         else:
@@ -102,8 +101,7 @@ class CoarseToFineCallback(callbacks.Callback):
             self.curriculum = curriculum_from(
                 hierarchy, self.epochs, boundaries=self.boundaries, criterion=criterion
             )
-            boundaries = list(self.curriculum.boundaries)
-            self._state = {"hierarchy": hierarchy.to_dict(), "boundaries": boundaries}
+            self._kept = hierarchy, self.curriculum.boundaries
         is_endless = trainer.max_epochs in (None, -1)
         if trainer.is_global_zero and not (is_endless or trainer.fast_dev_run):  # type: ignore[attr-defined]
             warn_if_cut_short(trainer.max_epochs or 0, self.curriculum, "max_epochs")
@@ -118,11 +116,16 @@ class CoarseToFineCallback(callbacks.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the hierarchy and the boundaries of the levels as plain values."""
-        return self._state
+        if self._kept is None:  # training has not started
+            return {}
+        hierarchy, boundaries = self._kept
+        return {"hierarchy": hierarchy.to_dict(), "boundaries": list(boundaries)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the hierarchy and the boundaries of a checkpoint in place of those given."""
-        self._state = state_dict
+        if state_dict:
+            hierarchy = Hierarchy.from_dict(state_dict["hierarchy"])
+            self._kept = hierarchy, tuple(state_dict["boundaries"])
 
     @property
     def state_key(self) -> str:

@@ -34,14 +34,14 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
-from ._sklearn_net import StandardisedMLP, Training, best_score, check_room, seeded
+from ._sklearn_net import StandardisedMLP, Training, best_score, check_finest_fits, seeded
 
 
 class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A neural network trained from coarse to fine, as a scikit-learn classifier.
 
     `fit` trains a baseline by plain cross-entropy, makes the hierarchy of the classes from
-    its final layer, and trains the same network anew through the levels, from the same
+    its final layer, and trains the same network again through the levels, from the same
     initial weights and for at most as many epochs. Two classes have no levels: the baseline
     is the result then.
 
@@ -257,7 +257,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Refuse before the baseline is trained what would be refused after it."""
         levels = len(given.levels) if given else 2  # at least
         length = levels - 1 if self.curriculum_epochs == "auto" else int(self.curriculum_epochs)
-        check_room(equal_shares(length, levels)[-1], self.max_epochs)
+        check_finest_fits(equal_shares(length, levels)[-1], self.max_epochs)
         if given is None and not self._uses_confusion:
             class_vectors(training.module, self.head)
 
