@@ -95,9 +95,8 @@ def test_at_the_finest_level_equals_torch(shape, options, soft, reduction, dense
     expected = F.cross_entropy(logits, target, reduction=reduction, **options)
     if dense:
         defaults = {"weight": None, "ignore_index": -100, "label_smoothing": 0.0}
-        found = functional.level_cross_entropy(
-            logits, target, clusters, None, reduction=reduction, **defaults | options
-        )
+        given = functional.Options(reduction=reduction, **defaults | options)
+        found = functional.level_cross_entropy(logits, target, clusters, None, given)
     else:
         found = coarse_cross_entropy(logits, target, clusters, reduction=reduction, **options)
     torch.testing.assert_close(found, expected)

@@ -8,7 +8,7 @@ term; without it, the loss could be lowered without end by raising all logits.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +20,15 @@ from ._util.arrays import to_integers
 __all__ = ["coarse_cross_entropy", "coarse_log_softmax"]
 
 _NO_TARGET = torch.iinfo(torch.int64).min
+
+
+class Options(NamedTuple):
+    """What torch's cross-entropy takes beside logits and targets."""
+
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
 
 
 def coarse_cross_entropy(
@@ -66,16 +75,8 @@ def coarse_cross_entropy(
     clusters = clusters.to(input.device)
     # A partition's shapes depend on the values of `clusters`, which a compiled graph cannot.
     partition = None if torch.compiler.is_compiling() else _prepare(clusters)
-    return level_cross_entropy(
-        input,
-        target,
-        clusters,
-        partition,
-        weight=weight,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-    )
+    options = Options(weight, ignore_index, reduction, label_smoothing)
+    return level_cross_entropy(input, target, clusters, partition, options)
 
 
 def coarse_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
@@ -96,39 +97,31 @@ def coarse_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
 
 
 def level_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    clusters: Tensor,
-    partition: Partition | None,
-    *,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
+    input: Tensor, target: Tensor, clusters: Tensor, partition: Partition | None, options: Options
 ) -> Tensor:
     """Compute `coarse_cross_entropy` at a level that has been prepared.
 
     Without a `partition` a mask over all classes is used: more work, but no shape depends on
     the level, so that torch.compile needs no new graph for another one.
     """
-    _check_shapes(input, target, clusters, weight)
-    _check_options(target, ignore_index, reduction, label_smoothing)
+    _check_shapes(input, target, clusters, options.weight)
+    _check_options(target, options)
     if input.dtype in (torch.float16, torch.bfloat16):
         input = input.float()
     if target.is_floating_point():
         target = target.to(input.dtype)
-    if weight is not None:
-        weight = weight.to(input.dtype)
-    arguments = input, target, clusters, partition, weight, ignore_index
+    if options.weight is not None:
+        options = options._replace(weight=options.weight.to(input.dtype))
+    arguments = input, target, clusters, partition, options
     # Most batches have no target to ignore, and to look for one is a good part of a loss that
     # is this small. So we first hope for none: an index that is no class raises an error.
     try:
-        return _level_loss(*arguments, reduction, label_smoothing, find_ignored=False)
+        return _level_loss(*arguments, find_ignored=False)
     except IndexError:
         try:
-            return _level_loss(*arguments, reduction, label_smoothing, find_ignored=True)
+            return _level_loss(*arguments, find_ignored=True)
         except IndexError as error:
-            raise _target_error(target, len(clusters), ignore_index) from error
+            raise _target_error(target, len(clusters), options.ignore_index) from error
 
 
 def _level_loss(
@@ -136,10 +129,7 @@ def _level_loss(
     target: Tensor,
     clusters: Tensor,
     partition: Partition | None,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
+    options: Options,
     *,
     find_ignored: bool,
 ) -> Tensor:
@@ -148,6 +138,7 @@ def _level_loss(
     Without `find_ignored`, targets to ignore are looked for only where they could pass
     unnoticed; elsewhere they raise an IndexError.
     """
+    weight, ignore_index, reduction, label_smoothing = options
     if partition is not None and partition.is_finest:
         return F.cross_entropy(
             input,
@@ -275,9 +266,8 @@ def _check_shapes(input: Tensor, target: Tensor, clusters: Tensor, weight: Tenso
         raise ValueError(f"weight must have shape ({classes},). Got {tuple(weight.shape)}.")
 
 
-def _check_options(
-    target: Tensor, ignore_index: int, reduction: str, label_smoothing: float
-) -> None:
+def _check_options(target: Tensor, options: Options) -> None:
+    _, ignore_index, reduction, label_smoothing = options
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(
             f"reduction {reduction!r} is not supported. Must be one of 'mean', 'sum', 'none'."

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ._marginal import Partition
 from ._util.arrays import check_whole
-from .functional import level_cross_entropy
+from .functional import Options, level_cross_entropy
 from .hierarchy import Hierarchy
 
 
@@ -108,16 +108,8 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         else:
             partition = self._prepared(self._clusters, self._current if self.training else -1)
             clusters = partition.clusters
-        return level_cross_entropy(
-            input,
-            target,
-            clusters,
-            partition,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
+        options = Options(self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+        return level_cross_entropy(input, target, clusters, partition, options)
 
     def extra_repr(self) -> str:
         """Return what `print` shows."""
