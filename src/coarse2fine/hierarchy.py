@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._hierarchy import tree as _tree
 from ._hierarchy.levels import (
     FORMAT,
     VERSION,
@@ -19,6 +18,7 @@ from ._hierarchy.levels import (
     to_class_indices,
     to_level,
 )
+from ._hierarchy.tree import render
 from ._hierarchy.value import NestedLevels
 from ._util.arrays import IntArray, check_whole, is_tensor
 from ._util.files import parse_json, write_atomically
@@ -287,9 +287,7 @@ class Hierarchy(NestedLevels):
 
     def to_text(self, *, width: int = 100, max_lines: int = 80) -> str:
         """Return the tree as text, cut where it is wider or longer than asked for."""
-        return _tree.render(
-            self.levels, self.class_names, self.cluster_names, width=width, max_lines=max_lines
-        )
+        return render(self, width=width, max_lines=max_lines)
 
     def plot(self) -> Any:
         """Return a plotly figure to zoom into by clicks; it needs the extra ``report``."""

@@ -203,9 +203,14 @@ def to_class_indices(labels: Any, classes: int, what: str = "labels") -> Any:
     return labels
 
 
+def is_hierarchy(content: Any) -> bool:
+    """Return whether JSON claims to be a hierarchy, valid or not."""
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
 def read_parts(content: Any) -> Parts:
     """Return the levels and names of a file's content, which may be anything."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not is_hierarchy(content):
         raise ValueError(f'not a hierarchy: it must be an object with "format": "{FORMAT}".')
     version, count, levels = (content.get(key) for key in ("version", "num_classes", "levels"))
     # By type, as JSON's true and 1.0 would be equal to 1.

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from .._util.arrays import IntArray
 from .._util.text import printable
+from .value import NestedLevels
 
 # Lines keep room for this much text, however deep they are indented.
 _LEAST_TEXT = 20
 
 
-def render(
-    levels: Sequence[IntArray],
-    class_names: Sequence[str] | None,
-    cluster_names: Sequence[Sequence[str]] | None,
-    *,
-    width: int,
-    max_lines: int,
-) -> str:
+def render(hierarchy: NestedLevels, *, width: int, max_lines: int) -> str:
     """Return the tree, one cluster a line, the classes of the lowest clusters in a row.
 
     A cluster that does not split at a level is not repeated there. Only as much of the tree
     is built as is shown.
     """
-    counts = [int(level.max()) + 1 for level in levels]
+    counts = [int(level.max()) + 1 for level in hierarchy.levels]
     lines = [_cut(f"{counts[-1]} classes: {' → '.join(map(str, counts))}", width, " → ")]
-    for line in _Tree(levels, class_names, cluster_names, width).lines():
+    for line in _Tree(hierarchy, width).lines():
         if len(lines) > max_lines:
             lines.append(f"… cut after {max_lines} lines; a larger max_lines shows more")
             break
@@ -39,16 +33,10 @@ def render(
 
 
 class _Tree:
-    def __init__(
-        self,
-        levels: Sequence[IntArray],
-        class_names: Sequence[str] | None,
-        cluster_names: Sequence[Sequence[str]] | None,
-        width: int,
-    ) -> None:
-        self.levels = levels
-        self.class_names = class_names
-        self.cluster_names = cluster_names
+    def __init__(self, hierarchy: NestedLevels, width: int) -> None:
+        self.levels = hierarchy.levels
+        self.class_names = hierarchy.class_names
+        self.cluster_names = hierarchy.cluster_names
         self.width = width
 
     def lines(self) -> Iterator[str]:

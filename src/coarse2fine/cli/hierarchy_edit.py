@@ -53,7 +53,7 @@ def command(
 def _check_kind(file: Path) -> None:
     """Refuse what a hierarchy could be made from, saying how."""
     from .._util.files import parse_json
-    from ..editor.session import is_hierarchy
+    from .._hierarchy.levels import is_hierarchy
 
     if not file.exists():
         raise FileNotFoundError(f"there is no file {file}.")

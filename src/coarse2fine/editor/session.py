@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from .._hierarchy.levels import FORMAT
 from .._util.files import decode_json, write_atomically, writing
 from ..hierarchy import Hierarchy
 from .backups import back_up
@@ -151,11 +150,6 @@ class Session:
                 f"the classes are not those that {self.path.name} had when the editor was "
                 f"started; start it anew to edit others."
             )
-
-
-def is_hierarchy(content: Any) -> bool:
-    """Return whether JSON claims to be a hierarchy, valid or not."""
-    return isinstance(content, dict) and content.get("format") == FORMAT
 
 
 # catch_warnings changes a setting of the whole process, and restores what it found: two threads

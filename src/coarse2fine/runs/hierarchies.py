@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._hierarchy.levels import FORMAT
+from .._hierarchy.levels import is_hierarchy
 from .._util.arrays import Array, check_entries_finite, to_floats
 from .._util.files import parse_json
 from .._util.tables import csv_rows
@@ -145,7 +145,7 @@ def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Name
 def _from_tree(path: Path, class_names: Names) -> Hierarchy:
     """Return the hierarchy of a file that `Hierarchy.save` wrote, or of a taxonomy."""
     content = parse_json(path) if path.suffix.lower() == ".json" else None
-    if isinstance(content, Mapping) and content.get("format") == FORMAT:
+    if is_hierarchy(content):
         return Hierarchy.load(path)
     return Hierarchy.from_taxonomy(path, class_names)
 
