@@ -52,8 +52,8 @@ def command(
 
 def _check_kind(file: Path) -> None:
     """Refuse what a hierarchy could be made from, saying how."""
-    from .._util.files import parse_json
     from .._hierarchy.levels import is_hierarchy
+    from .._util.files import parse_json
 
     if not file.exists():
         raise FileNotFoundError(f"there is no file {file}.")
