@@ -33,7 +33,7 @@ class Client:
         if body is not None:
             size = len(body) if size is None else size
             given = {"Content-Type": "application/json", "Content-Length": str(size), **given}
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=60)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in given.items():
             if value is not None:

@@ -27,7 +27,7 @@ def server(path):
 
 
 def connected(server):
-    return socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
 
 
 def head(server, method, name, *lines):

@@ -155,7 +155,7 @@ def _naive(path: Path) -> None:
     """Load a pickle as one should not."""
     loaded = pickle.loads(path.read_bytes())
     if isinstance(loaded, subprocess.Popen):
-        loaded.wait(timeout=10)
+        loaded.wait(timeout=60)
 
 
 def outcome(watch: Watch, read: Reader, path: Path, marker: Path) -> dict[str, Any]:
