@@ -17,7 +17,7 @@ from torch import Tensor
 from ..checkpoints import read_lightning_checkpoint
 from ..curriculum import Curriculum, equal_shares
 from ..errors import require
-from ..heads import class_vectors, find_head
+from ..heads import find_head
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
 from ..runs.hierarchies import MATRICES
@@ -224,7 +224,7 @@ def _hierarchy_of_checkpoint(path: Path, pl_module: LightningModule, head: str |
     _check_weights(path, stored, expected)
     weights = {key.removeprefix(f"{name}."): stored[key] for key in expected}
     layer.load_state_dict(weights, assign=True)  # takes them whole, on whatever device it is
-    return Hierarchy.from_embeddings(class_vectors(layer))
+    return hierarchy_from(layer)
 
 
 def _check_weights(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
