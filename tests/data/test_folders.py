@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from image_files import photo, write_image
 
-from coarse2fine.data.sources.folders import load_folder
-from coarse2fine.data.sources.lazy_images import LazyImages
+from coarse2fine.data.sources.image_sources import LazyImages, load_folder
 from coarse2fine.data.split import LazyInputs
 
 

@@ -12,6 +12,13 @@ from torch import Tensor
 
 Kind = Literal["image", "text", "table", "other"]
 
+ROLES = {
+    "train": ("train", "training"),
+    "test": ("test",),
+    "val": ("validation", "valid", "val", "dev"),
+}
+"""What files, folders and the hub call the samples to train, to test and to validate on."""
+
 
 @runtime_checkable
 class LazyInputs(Protocol):
