@@ -72,13 +72,18 @@ def load_data(
             Python objects, see `coarse2fine.fit`.
         test: Python objects to test on. Defaults to None.
         val: Python objects to validate on. Defaults to None.
-        class_names: The classes in the order of their targets. Defaults to None: the data's.
+        class_names: The classes in the order of their targets. Defaults to None: the data's,
+            or the labels to train on: integers in their order, others sorted.
         folder: Where a named set lies. Defaults to None: the environment variable
             COARSE2FINE_DATA.
         image_size: The side of the images. Defaults to None: as they are.
-        target: The column of the classes, in a table. Defaults to None: found by its name.
-        text: The column of the text, in a table. Defaults to None: found by its name.
-        columns: The columns of a table, as an earlier `Source` has them. Defaults to None.
+        target: The column of the classes, in a table. Defaults to None: one called label,
+            target, class, category, intent, y or the like; else the last.
+        text: The column of the text, in a table. Defaults to None: one called text, sentence,
+            utterance, query, question, review or the like; else the only column of strings, if
+            those are no categories.
+        columns: The columns of a table to use as numbers, in this order: `Source.columns` of
+            an earlier file. Defaults to None: all but the target.
     """
     if not isinstance(data, str | os.PathLike):
         from .sources.objects import from_python
@@ -89,12 +94,7 @@ def load_data(
     name, _, count = str(data).partition(":")
     if name in SETS:
         return _load_set(name, count, folder, image_size)
-    table: _TableOptions = {
-        "target": target,
-        "text": text,
-        "class_names": class_names,
-        "columns": columns,
-    }
+    table = _TableOptions(target=target, text=text, class_names=class_names, columns=columns)
     path = Path(data)
     if path.exists():
         return _load_path(path, image_size, table)

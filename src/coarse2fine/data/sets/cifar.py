@@ -108,17 +108,19 @@ class _Pickles:
 
     def batch(self, data: bytes, name: Path) -> Batch:
         values = plain_values(data, str(name))
-        pixels, told = values.get("data"), values.get(self.labels)
-        if isinstance(pixels, np.ndarray) and isinstance(told, list):
-            labels = [label for label in told if type(label) is int]
-            if pixels.shape == (len(labels), _PIXELS) and len(labels) == len(told):
+        pixels, found = values.get("data"), values.get(self.labels)
+        if isinstance(pixels, np.ndarray) and isinstance(found, list):
+            labels = [label for label in found if type(label) is int]
+            if pixels.shape == (len(labels), _PIXELS) and len(labels) == len(found):
                 return pixels, labels
         raise ValueError(f"{name} holds no images with {self.labels}; download it again.")
 
     def class_names(self, data: bytes, name: Path) -> list[str]:
-        told = plain_values(data, str(name)).get(self.names)
-        texts = [text for text in told if isinstance(text, bytes)] if isinstance(told, list) else []
-        if not isinstance(told, list) or len(texts) != len(told):
+        found = plain_values(data, str(name)).get(self.names)
+        texts = (
+            [text for text in found if isinstance(text, bytes)] if isinstance(found, list) else []
+        )
+        if not isinstance(found, list) or len(texts) != len(found):
             raise ValueError(f"{name} holds no {self.names}; download it again.")
         return [decoded(text, name) for text in texts]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..._util.text import brief
 from ...errors import require
-from .table_reader import Table
+from .table_reader import Table, column_called
 from .text import tokens
 
 pa = require("pyarrow", "train")
@@ -90,12 +90,8 @@ def text_column(table: Table, target: str, text: str | None) -> str | None:
         return text
     others = [name for name in table.names if name != target]
     strings = [name for name in others if _is_string(table, name) and not _is_numeric(table, name)]
-    by_name = {name.lower(): name for name in reversed(strings)}
-    known = [by_name[name] for name in TEXT_NAMES if name in by_name]
-    if known:
-        return known[0]
     is_text = len(strings) == 1 and (len(others) == 1 or not _has_categories(table, strings[0]))
-    return strings[0] if is_text else None
+    return column_called(TEXT_NAMES, strings) or (strings[0] if is_text else None)
 
 
 def text_tokens(table: Table, text: str) -> Tensor:
@@ -135,7 +131,7 @@ def _names_of_column(table: Table, name: str) -> list[str]:
 
 
 def _column_of_category(table: Table, feature: str) -> str | None:
-    """Return the column that an feature such as ``colour=red`` is of, None for no such feature."""
+    """Return the column that a feature such as ``colour=red`` is of, None for no such feature."""
     ends = [place for place, character in enumerate(feature) if character == "="]
     columns = [feature[:end] for end in ends if feature[:end] in table.names]
     return columns[0] if columns and feature not in table.names else None

@@ -48,11 +48,10 @@ def load_hub(
         image_size: The height and width to bring images to. Defaults to None: all are of one
             size, which is kept.
         target: The column of the classes. Defaults to None: the only one of a declared set
-            of classes, else as for `coarse2fine.data.sources.tables.load_table`.
-        text: The column of the text. Defaults to None: as there.
-        class_names: The classes in the order of their targets. Defaults to None: as the data
-            set declares them, else as there.
-        columns: The columns to use as numbers. Defaults to None: as there.
+            of classes, else as for `coarse2fine.data.load_data`, as are the others.
+        text: The column of the text.
+        class_names: The classes in the order of their targets.
+        columns: The columns to use as numbers.
 
     Raises:
         FileNotFoundError: There is no such data set, or the hub is out of reach.

@@ -165,7 +165,7 @@ def load_folder(
 
 
 class Files:
-    """Files below a folder, kept as one array that costs little and is shared by processes.
+    """Files below a folder.
 
     Args:
         folder: The folder.
@@ -174,6 +174,8 @@ class Files:
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.folder = folder
+        # Millions of strings would each be copied to every worker as soon as it counts a
+        # reference to them; the pages of an array stay shared.
         self.names = np.array([os.fsencode(name) for name in names], dtype=np.bytes_)
 
     def __len__(self) -> int:

@@ -289,4 +289,5 @@ def _encoded(group: _Group) -> list[bytes]:
     return encoded
 
 
+# For each process, and not in ParquetImages, which is pickled to get to a worker.
 _encoded_and_kept = lru_cache(maxsize=8)(_encoded)

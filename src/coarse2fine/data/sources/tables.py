@@ -17,7 +17,7 @@ from ..split import Kind, Source, Split
 from .features import TEXT_NAMES, feature_names, features, text_column, text_tokens
 from .parquet import declared_names, has_image_column
 from .table_files import table_files
-from .table_reader import Table, read_arrow
+from .table_reader import Table, column_called, read_arrow
 
 pa = require("pyarrow", "train")
 pc = require("pyarrow.compute", "train")
@@ -46,21 +46,15 @@ def load_table(
     (or valid, validation, dev) are used as such; a folder that holds such files will do too.
     Rows are counted from 1 in messages, a header not being one.
 
-    Labels are words, sorted, or integers, in their order. Columns of words that are not the
-    text are categories, of which each becomes a column of zeros and ones; a category that
-    was not seen in training is zero in all.
+    Columns of strings that are not the text are categories, of which each becomes a column of
+    zeros and ones; a category that was not seen in training is zero in all.
 
     Args:
         path: The file or folder.
-        target: The column of the classes. Defaults to None: one called label, target,
-            class, category, intent, y or the like; else the last.
-        text: The column of the text. Defaults to None: one called text, sentence,
-            utterance, query, question, review or the like; else the only column of words,
-            if those are no categories.
-        class_names: The classes in the order of their targets, for another file of a known
-            set. Defaults to None: the labels to train on.
-        columns: The columns to use as numbers, in this order, for another file of a known
-            set; `Source.columns` of the first. Defaults to None: all but the target.
+        target: See `coarse2fine.data.load_data`, also for the others.
+        text: The column of the text.
+        class_names: The classes in the order of their targets.
+        columns: The columns to use as numbers.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -94,10 +88,10 @@ def table_source(
     Args:
         parts: The table to train on as ``"train"`` and, where there are such, those to test
             and to validate on as ``"test"`` and ``"val"``.
-        target: The column of the classes. Defaults to None, as do the others: see `load_table`.
+        target: As for `load_table`, as are the others.
         text: The column of the text.
         class_names: The classes in the order of their targets.
-        columns: The columns to use as numbers, as an earlier `Source` has them.
+        columns: The columns to use as numbers.
     """
     train = parts["train"]
     target = target_column(train, target, columns)
@@ -134,9 +128,7 @@ def target_column(
     used |= {name for name in table.names for item in columns or () if item.startswith(f"{name}=")}
     names = [name for name in table.names if name not in used and name.lower() not in TEXT_NAMES]
     names = names or table.names
-    by_name = {name.lower(): name for name in reversed(names)}
-    known = [by_name[name] for name in TARGET_NAMES if name in by_name]
-    return known[0] if known else names[-1]
+    return column_called(TARGET_NAMES, names) or names[-1]
 
 
 def class_names_of(table: Table, target: str) -> tuple[str, ...]:
