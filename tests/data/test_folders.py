@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from image_files import photo, write_image
 
-from coarse2fine.data.sources.folders import load_folder
-from coarse2fine.data.sources.lazy_images import LazyImages
+from coarse2fine.data.sources.image_sources import LazyImages, load_folder
 from coarse2fine.data.split import LazyInputs
 
 
@@ -42,7 +41,7 @@ def test_the_classes_and_their_order_may_be_given(tmp_path):
         load_folder(tmp_path, class_names=["dog", "fox"])
 
 
-@pytest.mark.parametrize("val", ["val", "valid", "validation", "Val"])
+@pytest.mark.parametrize("val", ["val", "valid", "validation", "dev", "Val"])
 def test_splits_may_have_folders_of_their_own(tmp_path, val):
     write(tmp_path, "train/a/1.png", "train/b/1.png", "test/b/1.png", f"{val}/a/1.png")
     write(tmp_path, f"{val}/b/1.png")

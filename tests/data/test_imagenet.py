@@ -10,7 +10,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from coarse2fine.data.sets.imagenet import load_imagenet
-from coarse2fine.data.sources.lazy_images import LazyImages
+from coarse2fine.data.sources.image_sources import LazyImages
 
 WNIDS = ["n01440764", "n02012849", "n03126707"]
 SYNSETS = (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from image_files import encoded, photo
 from torch.utils.data import DataLoader, Dataset
 
-from coarse2fine.data.sources.lazy_images import LazyImages, random_box
+from coarse2fine.data.sources.image_sources import LazyImages, random_box
 
 
 def rng(seed=0):
@@ -81,8 +81,15 @@ def test_an_image_too_narrow_for_any_box_gives_its_centre():
     assert random_box(rng(), 1000, 10, 1.0) == pytest.approx((493, 0, 493 + 40 / 3, 10))
 
 
+class Rows(list):
+    """Encoded images that say what each is called."""
+
+    def name(self, row):
+        return f"row {row} of a file"
+
+
 def test_a_broken_image_is_named_when_it_is_read():
-    images = LazyImages([b"broken"], (8, 8), name=lambda row: f"row {row} of a file")
+    images = LazyImages(Rows([b"broken"]), (8, 8))
     with pytest.raises(ValueError, match="row 0 of a file is not an image"):
         images.read(0, None)
 

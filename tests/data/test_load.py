@@ -14,7 +14,7 @@ LOADERS = {
     "sets.imagenet": ("load_imagenet",),
     "sets.shapes": ("load_shapes",),
     "sets.tiny_imagenet": ("load_tiny_imagenet",),
-    "sources.folders": ("load_folder",),
+    "sources.image_sources": ("load_folder",),
     "sources.hub": ("load_hub",),
     "sources.objects": ("from_python",),
     "sources.tables": ("load_table",),

@@ -148,6 +148,13 @@ def test_a_row_without_an_image_is_named(tmp_path):
         read_parquet_images([path])
 
 
+def test_a_group_of_other_than_the_claimed_rows_is_named(two_files):
+    images = ParquetImages(two_files)
+    images.groups[1] = images.groups[1]._replace(rows=5)
+    with pytest.raises(ValueError, match=r"a.parquet has 1 images where it claims 5; download"):
+        images[2]
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1 not really PAR1"])
 def test_a_broken_file_is_named(tmp_path, content):
     (tmp_path / "a.parquet").write_bytes(content)

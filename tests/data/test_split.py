@@ -85,3 +85,20 @@ def test_a_wrong_target_is_named_by_its_place_in_the_source():
 def test_an_index_of_another_length_is_refused():
     with pytest.raises(ValueError, match="there are 3 index but 2 targets"):
         Split(torch.zeros(2, 5), torch.tensor([0, 1]), NAMES, torch.arange(3))
+
+
+class Doubled:
+    """Lazy inputs whose sample is its row, and twice that where it is augmented."""
+
+    def __len__(self):
+        return 3
+
+    def read(self, row, rng):
+        return torch.tensor([row if rng is None else 2 * row])
+
+
+@pytest.mark.parametrize("inputs", [torch.tensor([[0], [1], [2]]), Doubled()])
+def test_a_sample_is_read_without_augmentation(inputs):
+    split = Split(inputs, torch.tensor([0, 0, 1]), ("a", "b"))
+    assert split.sample(2).tolist() == [2]
+    assert split.take([1]).sample(0).tolist() == [1]

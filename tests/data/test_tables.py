@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from coarse2fine.data.sources.table_files import has_image_column, is_table
+from coarse2fine.data.sources.parquet import has_image_column, is_table
 from coarse2fine.data.sources.tables import load_table
 from coarse2fine.data.sources.text import tokens
 

@@ -17,7 +17,7 @@ from fuzz_trees import steered
 from PIL import Image
 
 from coarse2fine.data.sets.imagenet import load_imagenet
-from coarse2fine.data.sources.folders import load_folder
+from coarse2fine.data.sources.image_sources import load_folder
 
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "EPS")
 

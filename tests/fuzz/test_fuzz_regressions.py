@@ -25,7 +25,7 @@ from coarse2fine.data.load import load_data
 from coarse2fine.data.sets import archives
 from coarse2fine.data.sets.cifar import load_cifar10
 from coarse2fine.data.sets.tiny_imagenet import load_tiny_imagenet
-from coarse2fine.data.sources.folders import image_names, load_folder
+from coarse2fine.data.sources.image_sources import image_names, load_folder
 from coarse2fine.data.sources.tables import load_table
 from coarse2fine.errors import RunError
 from coarse2fine.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint, signed

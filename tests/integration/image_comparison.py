@@ -13,7 +13,7 @@ from torch import nn
 
 from coarse2fine import fit
 from coarse2fine.data import Split
-from coarse2fine.data.sources.lazy_images import LazyImages
+from coarse2fine.data.sources.image_sources import LazyImages
 
 CLASSES, SIZE = 5, 12
 

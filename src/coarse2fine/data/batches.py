@@ -143,7 +143,7 @@ class Batches:
                 self._inputs = split.inputs.contiguous(memory_format=self._format)
             if self._inputs.nbytes <= _RESIDENT_BYTES:
                 self._inputs = self._inputs.to(device)
-        elif channels_last and len(split) and split.inputs.read(0, None).dim() == 3:
+        elif channels_last and len(split) and split.sample(0).dim() == 3:
             self._format = torch.channels_last
         self._targets = split.targets.to(device)
 
@@ -154,12 +154,15 @@ class Batches:
 
     def shuffled(self, key: tuple[int, ...]) -> Iterator[Batch]:
         """Yield every sample once in an order that the key settles, augmented."""
+        # On the CPU whatever the device, as every kind of device has another stream.
         generator = torch.Generator().manual_seed(seed_of("batches", *key))
         order = torch.randperm(len(self.split), generator=generator)
         augments = self.transform.is_random and isinstance(self._inputs, Tensor)
         for rows, raw in self._read(order, key if self._reads_at_random else None):
             inputs = raw.to(self.device)
             if augments:
+                # For the whole batch: a process that drew for its part alone would be at
+                # another place in the stream than one that trains by itself.
                 draws = torch.rand(len(rows), 3, generator=generator)
                 inputs = self.transform.augment(inputs, self._deal(draws).to(self.device))
             yield self._batch(rows, self.transform.normalise(inputs))

@@ -40,27 +40,28 @@ def loaded(
     # the global one is left alone.
     generator = torch.Generator().manual_seed(0)
     loader: DataLoader[Any] = DataLoader(
-        _Reading(inputs, key),
+        _LazyDataset(inputs, key),
         batch_sampler=parts,
         num_workers=min(workers, len(parts)),
         collate_fn=_packed,
         worker_init_fn=_begin_worker,
         generator=generator,
     )
-    for packed in _surviving(_started(loader)):
+    for packed in _batches(loader):
         if isinstance(packed, Exception):
             raise packed
         dtype, data = packed
         yield torch.from_numpy(data).view(dtype)
 
 
-class _Reading(Dataset[Any]):
+class _LazyDataset(Dataset[Any]):
     """Lazy inputs as a data loader's workers read them."""
 
     def __init__(self, inputs: LazyInputs, key: tuple[int, ...] | None) -> None:
         self.inputs, self.key = inputs, key
 
     def __getitem__(self, row: int) -> Tensor | Exception:
+        # A stream a row, not one a worker: which worker reads it must make no difference.
         rng = None if self.key is None else np.random.default_rng(seed_of("files", *self.key, row))
         try:
             return self.inputs.read(row, rng)
@@ -104,15 +105,23 @@ def _begin_worker(_: int) -> None:
     Queue._on_queue_feeder_error = staticmethod(lambda *_: os._exit(1))  # type: ignore[attr-defined]
 
 
-def _started(loader: DataLoader[Any]) -> Iterator[Packed | Exception]:
+def _batches(loader: DataLoader[Any]) -> Iterator[Packed | Exception]:
+    """Yield what a loader gives; what befalls its processes is told in one sentence."""
     try:
         if loader.num_workers:
             _check_room(loader.num_workers + 1)
-        return iter(loader)
+        batches = iter(loader)
     except OSError as error:
         raise ChildProcessError(
             f"the processes that read data cannot be started ({error.strerror}); make room "
             f"in memory and in /dev/shm, or do without them: --workers 0."
+        ) from error
+    try:
+        yield from batches
+    except RuntimeError as error:
+        raise ChildProcessError(
+            f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
+            f"command goes on, with fewer workers if need be."
         ) from error
 
 
@@ -124,14 +133,3 @@ def _check_room(queues: int) -> None:
     made: list[Queue[Any]] = [multiprocessing.Queue() for _ in range(queues)]
     for queue in made:
         queue.close()
-
-
-def _surviving(batches: Iterator[Packed | Exception]) -> Iterator[Packed | Exception]:
-    """Yield what a loader gives; the death of one of its processes is told in one sentence."""
-    try:
-        yield from batches
-    except RuntimeError as error:
-        raise ChildProcessError(
-            f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
-            f"command goes on, with fewer workers if need be."
-        ) from error

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from .split import Source, Split, check_class_indices
+from .split import Source
 
 VARIABLE = "COARSE2FINE_DATA"
 
@@ -29,7 +29,7 @@ class NamedSet:
 
     module: str
     loader: str
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, bool] = field(default_factory=dict)
     has_folder: bool = True
     has_size: bool = False
 
@@ -42,8 +42,14 @@ SETS = {
     "tiny-imagenet": NamedSet("tiny_imagenet", "load_tiny_imagenet"),
     "imagenet": NamedSet("imagenet", "load_imagenet", has_size=True),
 }
-_MOST_NUMBERED = 1_000_000  # classes, of which only the numbers are known
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
+
+
+class _TableOptions(TypedDict):
+    target: str | None
+    text: str | None
+    class_names: Sequence[str] | None
+    columns: Sequence[str] | None
 
 
 def load_data(
@@ -66,13 +72,18 @@ def load_data(
             Python objects, see `coarse2fine.fit`.
         test: Python objects to test on. Defaults to None.
         val: Python objects to validate on. Defaults to None.
-        class_names: The classes in the order of their targets. Defaults to None: the data's.
+        class_names: The classes in the order of their targets. Defaults to None: the data's,
+            or the labels to train on: integers in their order, others sorted.
         folder: Where a named set lies. Defaults to None: the environment variable
             COARSE2FINE_DATA.
         image_size: The side of the images. Defaults to None: as they are.
-        target: The column of the classes, in a table. Defaults to None: found by its name.
-        text: The column of the text, in a table. Defaults to None: found by its name.
-        columns: The columns of a table, as an earlier `Source` has them. Defaults to None.
+        target: The column of the classes, in a table. Defaults to None: one called label,
+            target, class, category, intent, y or the like; else the last.
+        text: The column of the text, in a table. Defaults to None: one called text, sentence,
+            utterance, query, question, review or the like; else the only column of strings, if
+            those are no categories.
+        columns: The columns of a table to use as numbers, in this order: `Source.columns` of
+            an earlier file. Defaults to None: all but the target.
     """
     if not isinstance(data, str | os.PathLike):
         from .sources.objects import from_python
@@ -83,12 +94,7 @@ def load_data(
     name, _, count = str(data).partition(":")
     if name in SETS:
         return _load_set(name, count, folder, image_size)
-    table: dict[str, Any] = {
-        "target": target,
-        "text": text,
-        "class_names": class_names,
-        "columns": columns,
-    }
+    table = _TableOptions(target=target, text=text, class_names=class_names, columns=columns)
     path = Path(data)
     if path.exists():
         return _load_path(path, image_size, table)
@@ -104,49 +110,24 @@ def load_data(
     )
 
 
-def _load_path(path: Path, image_size: int | None, table: dict[str, Any]) -> Source:
-    from .sources.folders import load_folder
-    from .sources.table_files import has_image_column, is_table
+def _load_path(path: Path, image_size: int | None, table: _TableOptions) -> Source:
+    from .sources.image_sources import load_folder
+    from .sources.parquet import has_image_column, is_table, load_parquet_images
 
     if is_table(path):
         from .sources.tables import load_table
 
         return load_table(path, **table)
     if has_image_column(path):
-        return _load_image_parquet(path, image_size, table["target"], table["class_names"])
+        return load_parquet_images(path, image_size, table["target"], table["class_names"])
     if path.is_dir():
         return load_folder(path, size=image_size, class_names=table["class_names"])
     raise ValueError(f"{path}: not a csv, json-lines or parquet file, nor a folder of images.")
 
 
-def _load_image_parquet(
-    path: Path, image_size: int | None, target: str | None, class_names: Sequence[str] | None
-) -> Source:
-    """Load parquet files with a column of images, as the hub has them."""
-    from .sources.parquet import read_parquet_images
-    from .sources.table_files import table_files
-
-    size = None if image_size is None else (image_size, image_size)
-    splits: dict[str, Any] = {}
-    for role, files in table_files(path).items():
-        images, labels, named = read_parquet_images(files, label_column=target, size=size)
-        class_names = class_names or named or _numbered_classes(labels, files[0])
-        check_class_indices(labels.numpy(), len(class_names), str(files[0]))
-        splits[role] = Split(images, labels, tuple(class_names))
-    return Source("image", **splits)
-
-
-def _numbered_classes(labels: Any, file: Path) -> tuple[str, ...]:
-    """Return the numbers of the classes, which tell how many there are, as their names."""
-    count = int(labels.max()) + 1
-    if count > _MOST_NUMBERED:
-        raise ValueError(f"{file} has the label {count - 1}; number the classes from 0 on.")
-    return tuple(map(str, range(count)))
-
-
 def _load_set(name: str, count: str, folder: str | Path | None, image_size: int | None) -> Source:
     known = SETS[name]
-    options = dict(known.options)
+    options: dict[str, bool | int | Path] = {**known.options}
     if known.has_folder:
         options["folder"] = _folder(name, folder)
     if image_size is not None:

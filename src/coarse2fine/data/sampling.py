@@ -78,7 +78,8 @@ def sample(
     rng = np.random.RandomState(seed)  # its stream is the one that numpy promises to keep
     train, test = source.train, source.test
     if test is None:
-        train, test = _divide(train, _check_share(test_share, "test_share"), rng, stratify)
+        _check_share(test_share, "test_share")
+        train, test = _divide(train, test_share, rng, stratify)
         if not len(test):
             raise ValueError(
                 "there are no test samples, and test_share leaves none; give it as 0.2, say."
@@ -88,12 +89,12 @@ def sample(
         wanted = _wanted(train_size, counts)
         shares = class_shares(counts, wanted)
         train = train.take(np.sort(_first_of_each(train.targets.numpy(), shares, rng)))
-    if source.val is not None:
-        _check_share(val_share, "val_share")
-        return Data(source.kind, train, source.val, test, source.columns)
-    train, val = _divide(train, _check_share(val_share, "val_share"), rng, stratify)
-    if not len(train):
-        raise ValueError(f"val_share leaves no samples to train on. Got {val_share}.")
+    val = source.val
+    _check_share(val_share, "val_share")
+    if val is None:
+        train, val = _divide(train, val_share, rng, stratify)
+        if not len(train):
+            raise ValueError(f"val_share leaves no samples to train on. Got {val_share}.")
     return Data(source.kind, train, val, test, source.columns)
 
 
@@ -112,9 +113,7 @@ def warn_of_absent_classes(data: Data) -> None:
 
 def input_shape(split: Split) -> tuple[int, ...]:
     """Return the shape of one sample."""
-    inputs = split.inputs
-    sample = inputs[0] if isinstance(inputs, Tensor) else inputs.read(0, None)
-    return tuple(sample.shape)
+    return tuple(split.sample(0).shape)
 
 
 def class_shares(counts: IntArray, total: int) -> IntArray:
@@ -217,7 +216,6 @@ def _wanted(train_size: int | float, counts: IntArray) -> int:
     return size
 
 
-def _check_share(share: float, what: str) -> float:
+def _check_share(share: float, what: str) -> None:
     if not 0 <= share < 1:
         raise ValueError(f"{what} must be at least 0 and less than 1. Got {share}.")
-    return share

@@ -12,6 +12,13 @@ from torch import Tensor
 
 Kind = Literal["image", "text", "table", "other"]
 
+ROLES = {
+    "train": ("train", "training"),
+    "test": ("test",),
+    "val": ("validation", "valid", "val", "dev"),
+}
+"""What files, folders and the hub call the samples to train, to test and to validate on."""
+
 
 @runtime_checkable
 class LazyInputs(Protocol):
@@ -77,11 +84,15 @@ class Split:
     def __len__(self) -> int:
         return len(self.targets)
 
+    def sample(self, row: int) -> Tensor:
+        """Return the input of one sample, without augmentation."""
+        return self.inputs[row] if isinstance(self.inputs, Tensor) else self.inputs.read(row, None)
+
     def take(self, rows: Sequence[int] | np.ndarray[Any, Any] | Tensor) -> Split:
         """Return the samples at the given rows, in that order."""
         rows = torch.as_tensor(rows, dtype=torch.int64)
         inputs = self.inputs
-        picked = inputs[rows] if isinstance(inputs, Tensor) else _Rows(inputs, rows)
+        picked = inputs[rows] if isinstance(inputs, Tensor) else _LazySubset(inputs, rows)
         return Split(picked, self.targets[rows], self.class_names, self.index[rows])
 
 
@@ -120,7 +131,7 @@ def check_class_indices(labels: np.ndarray[Any, Any], num_classes: int, name: st
         )
 
 
-class _Rows:
+class _LazySubset:
     """Some rows of lazy inputs."""
 
     def __init__(self, inputs: LazyInputs, rows: Tensor) -> None:

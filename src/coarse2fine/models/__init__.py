@@ -27,6 +27,8 @@ MODELS: dict[str, tuple[Kind, str]] = {
     "mlp": ("table", "coarse2fine.models.table:TableMLP"),
 }
 
+Arguments = dict[str, int | tuple[int, ...]]
+
 _OWN = "package.module:callable"
 
 
@@ -112,9 +114,9 @@ def _location(name: str, kind: Kind) -> str:
 # ---------------------------------------------------------------------- calling it
 
 
-def _known_arguments(num_classes: int, shape: tuple[int, ...], kind: Kind) -> dict[str, Any]:
+def _known_arguments(num_classes: int, shape: tuple[int, ...], kind: Kind) -> Arguments:
     """Return everything about the data that a model can be called with."""
-    known: dict[str, Any] = {"num_classes": num_classes, "input_shape": shape}
+    known: Arguments = {"num_classes": num_classes, "input_shape": shape}
     # A sample of text also has one dimension, but it is a length, not a number of features.
     if kind != "text" and len(shape) == 3:
         known |= {"in_channels": shape[0], "image_size": shape[1]}
@@ -123,7 +125,7 @@ def _known_arguments(num_classes: int, shape: tuple[int, ...], kind: Kind) -> di
     return known
 
 
-def _built(name: str, factory: Any, known: dict[str, Any]) -> nn.Module:
+def _built(name: str, factory: Any, known: Arguments) -> nn.Module:
     from torch import nn
 
     # A module is callable too, and would fail much later, at its first batch.
@@ -138,7 +140,7 @@ def _built(name: str, factory: Any, known: dict[str, Any]) -> nn.Module:
     return model
 
 
-def _arguments(name: str, factory: Callable[..., Any], known: dict[str, Any]) -> dict[str, Any]:
+def _arguments(name: str, factory: Callable[..., Any], known: Arguments) -> Arguments:
     """Return the keyword arguments for a callable: what is known and its signature names."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
@@ -155,15 +157,16 @@ def _arguments(name: str, factory: Callable[..., Any], known: dict[str, Any]) ->
             f"model {name} must not need {', '.join(missing)}: all that can be given it for this "
             f"data is {', '.join(known)}."
         )
-    _check_square(name, named, known)
+    if "image_size" in named:
+        _check_square(name, known)
     # **kwargs get num_classes alone: they are often passed on to what knows no other.
     return {key: value for key, value in known.items() if key in named or key == "num_classes"}
 
 
-def _check_square(name: str, named: dict[str, Any], known: dict[str, Any]) -> None:
-    sides = known["input_shape"][1:]
-    if "image_size" in named and "image_size" in known and sides[0] != sides[1]:
-        raise ValueError(
-            f"model {name} takes image_size, the side of square images, but these are "
-            f"{sides[0]}×{sides[1]}; let it take input_shape instead."
-        )
+def _check_square(name: str, known: Arguments) -> None:
+    match known:
+        case {"image_size": _, "input_shape": (_, height, width)} if height != width:
+            raise ValueError(
+                f"model {name} takes image_size, the side of square images, but these are "
+                f"{height}×{width}; let it take input_shape instead."
+            )

@@ -105,24 +105,12 @@ class Bottleneck(nn.Module):
 
 
 def conv1(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
-    """Return a 1×1 convolution without bias, as batch normalisation follows.
-
-    Args:
-        inputs: Input channels.
-        outputs: Output channels.
-        stride: Defaults to 1.
-    """
+    """Return a 1×1 convolution without bias, as batch normalisation follows."""
     return nn.Conv2d(inputs, outputs, 1, stride, bias=False)
 
 
 def conv3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
-    """Return a 3×3 convolution without bias that keeps the image's size but for the stride.
-
-    Args:
-        inputs: Input channels.
-        outputs: Output channels.
-        stride: Defaults to 1.
-    """
+    """Return a 3×3 convolution without bias that keeps the image's size but for the stride."""
     return nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
 
 

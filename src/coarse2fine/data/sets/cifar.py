@@ -108,16 +108,19 @@ class _Pickles:
 
     def batch(self, data: bytes, name: Path) -> Batch:
         values = plain_values(data, str(name))
-        pixels, labels = values.get("data"), values.get(self.labels)
-        is_whole = isinstance(labels, list) and all(type(label) is int for label in labels)
-        count = len(labels) if isinstance(labels, list) and is_whole else -1
-        if not isinstance(pixels, np.ndarray) or pixels.shape != (count, _PIXELS):
-            raise ValueError(f"{name} holds no images with {self.labels}; download it again.")
-        return pixels, labels or []
+        pixels, found = values.get("data"), values.get(self.labels)
+        if isinstance(pixels, np.ndarray) and isinstance(found, list):
+            labels = [label for label in found if type(label) is int]
+            if pixels.shape == (len(labels), _PIXELS) and len(labels) == len(found):
+                return pixels, labels
+        raise ValueError(f"{name} holds no images with {self.labels}; download it again.")
 
     def class_names(self, data: bytes, name: Path) -> list[str]:
-        texts = plain_values(data, str(name)).get(self.names)
-        if not isinstance(texts, list) or not all(isinstance(text, bytes) for text in texts):
+        found = plain_values(data, str(name)).get(self.names)
+        texts = (
+            [text for text in found if isinstance(text, bytes)] if isinstance(found, list) else []
+        )
+        if not isinstance(found, list) or len(texts) != len(found):
             raise ValueError(f"{name} holds no {self.names}; download it again.")
         return [decoded(text, name) for text in texts]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,14 +12,18 @@ from torch import Tensor
 
 from ..._util.tables import csv_rows
 from ..._util.text import brief
-from ..sources.folders import Files, class_folders, image_names, labelled_files
-from ..sources.lazy_images import LazyImages
+from ..sources.image_sources import (
+    Files,
+    LazyImages,
+    class_folders,
+    image_names,
+    labelled_files,
+)
 from ..sources.parquet import ParquetImages, read_parquet_labels
 from ..sources.table_files import find_parquet
 from ..split import Source, Split
 from .archives import decoded
 from .matlab import read_structs
-from .synsets import parse_synsets, short_names
 
 _SHARE = 224 / 256
 
@@ -62,12 +67,43 @@ def load_imagenet(folder: str | Path, size: int = 224) -> Source:
     )
 
 
+def synset_names(wnids: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return what classes are called that are known by their numbers in WordNet.
+
+    Args:
+        wnids: The numbers.
+        text: Lines of a number and its synonyms, such as ``words.txt`` has; a class that they
+            do not name is called by its number.
+
+    Examples:
+        >>> synset_names(["n01440764", "n02"], "n01440764 tench, Tinca tinca")
+        ('tench', 'n02')
+    """
+    lines = (line.split(maxsplit=1) for line in text.splitlines())
+    synonyms = {parts[0]: parts[1] for parts in lines if len(parts) == 2}
+    return short_names([synonyms.get(wnid, wnid) for wnid in wnids], wnids)
+
+
+def short_names(synonyms: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
+    """Return the first synonym of each class, with its number where two have the same.
+
+    Examples:
+        >>> short_names(["tench, Tinca tinca", "crane", "crane"], ["n01", "n02", "n03"])
+        ('tench', 'crane (n02)', 'crane (n03)')
+    """
+    names = [text.split(",")[0].strip() for text in synonyms]
+    counts = Counter(names)
+    return tuple(
+        name if counts[name] == 1 else f"{name} ({number})"
+        for name, number in zip(names, numbers, strict=True)
+    )
+
+
 def _folders_source(place: Path, images: Path, size: int) -> Source:
     wnids = tuple(path.name for path in class_folders(images / "train"))
     named = (place / name for name in ("LOC_synset_mapping.txt", "words.txt"))
     text = next((decoded(path.read_bytes(), path) for path in named if path.is_file()), "")
-    synonyms = parse_synsets(text)
-    class_names = short_names([synonyms.get(wnid, wnid) for wnid in wnids], wnids)
+    class_names = synset_names(wnids, text)
 
     def split(files: Files, targets: Tensor) -> Split:
         return Split(LazyImages(files, (size, size), _SHARE), targets, class_names)
@@ -132,4 +168,4 @@ def _parquet_split(files: Sequence[Path], size: int) -> Split:
     if names is None:
         raise ValueError(f"{files[0]} names no classes; download it again.")
     class_names = short_names(names, [str(number) for number in range(len(names))])
-    return Split(LazyImages(images, (size, size), _SHARE, images.name), labels, class_names)
+    return Split(LazyImages(images, (size, size), _SHARE), labels, class_names)

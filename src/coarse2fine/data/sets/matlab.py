@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,10 @@ _KINDS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8"
 _ENCODINGS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16"}
 
 
-def read_structs(data: bytes, fields: Collection[str]) -> list[dict[str, Any]]:
+Value = str | int | float | None
+
+
+def read_structs(data: bytes, fields: Collection[str]) -> list[dict[str, Value]]:
     """Return the structs of the first array of such, as dicts of numbers and strings.
 
     Args:
@@ -66,7 +68,7 @@ def _class_of(parts: list[tuple[int, bytes]], order: str) -> int:
 
 def _structs(
     parts: list[tuple[int, bytes]], fields: Collection[str], order: str
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Value]]:
     if len(parts) < 5 or len(parts[3][1]) != 4:
         raise ValueError("its structs have no fields")
     length = int(np.frombuffer(parts[3][1], f"{order}i4")[0])
@@ -85,7 +87,7 @@ def _structs(
     ]
 
 
-def _value(content: bytes, order: str) -> Any:
+def _value(content: bytes, order: str) -> Value:
     """Return a string, or the only number of a matrix, None where there is neither."""
     parts = list(_elements(content, order))
     if len(parts) < 4:

@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._util.text import brief
 
@@ -22,7 +23,11 @@ _NEEDED = {
 }  # fmt: skip
 
 
-def plain_values(data: bytes, name: str) -> dict[str, Any]:
+Plain = int | float | bytes
+"""What a list in a pickle may hold."""
+
+
+def plain_values(data: bytes, name: str) -> dict[str, Plain | list[Plain] | NDArray[np.uint8]]:
     """Return a pickled dict of numbers, bytes, lists and uint8 arrays.
 
     Nothing that a pickle names is called: arrays are put together here from their bytes. Nor

@@ -10,13 +10,13 @@ from zipfile import ZipFile
 import torch
 
 from ..._util.text import brief
-from ..sources.folders import Files, image_names
-from ..sources.images import Encoded, decode_all
+from ..sources.image_sources import image_names
+from ..sources.images import decode_all
 from ..sources.parquet import read_parquet_images
 from ..sources.table_files import find_parquet
 from ..split import Source, Split
 from .archives import broken, check_size, checked_bytes, decoded
-from .synsets import parse_synsets, short_names
+from .imagenet import synset_names
 
 OFFICIAL: Mapping[str, str] = {"tiny-imagenet-200.zip": "90528d7ca1a48142e341f4ef8d21d0de"}
 """The md5 of the official archive, by its name."""
@@ -63,14 +63,14 @@ class _Unpacked:
     def __init__(self, place: Path) -> None:
         self.where = place
 
-    def text(self, name: str) -> str:
-        return decoded((self.where / name).read_bytes(), self.where / name)
+    def read(self, name: str) -> bytes:
+        return (self.where / name).read_bytes()
+
+    def image(self, name: str) -> bytes | Path:
+        return self.where / name
 
     def training_images(self) -> list[str]:
         return [f"train/{name}" for name in image_names(self.where / "train")]
-
-    def items(self, names: Sequence[str]) -> Encoded:
-        return Files(self.where, names)
 
 
 class _Zipped:
@@ -86,42 +86,50 @@ class _Zipped:
         except Exception as error:  # a broken archive leads its reader to raise whatever
             raise broken(path, error) from error
 
-    def text(self, name: str) -> str:
-        return decoded(_content(self.zip, name, self.where), self.where / name)
+    def read(self, name: str) -> bytes:
+        try:
+            return self.zip.read(_TOP + name)
+        except KeyError:
+            raise FileNotFoundError(
+                f"{self.where} lacks {brief(name)}; download it again."
+            ) from None
+        except Exception as error:  # a broken archive leads its reader to raise whatever
+            raise broken(self.where / brief(name), error) from error
+
+    def image(self, name: str) -> bytes | Path:
+        return self.read(name)
 
     def training_images(self) -> list[str]:
         inside = (name.removeprefix(_TOP) for name in self.zip.namelist())
         return [name for name in inside if name.startswith("train/") and name.endswith(".JPEG")]
 
-    def items(self, names: Sequence[str]) -> Encoded:
-        return _Members(self.zip, names, self.where)
+
+_Files = _Unpacked | _Zipped
 
 
-class _Members:
-    """Some files of a zip."""
+class _Images:
+    """Some of the images."""
 
-    def __init__(self, zip: ZipFile, names: Sequence[str], where: Path) -> None:
-        self.zip, self.names, self.where = zip, names, where
+    def __init__(self, files: _Files, names: Sequence[str]) -> None:
+        self.files, self.names = files, names
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def __getitem__(self, row: int, /) -> bytes:
-        return _content(self.zip, self.names[row], self.where)
+    def __getitem__(self, row: int, /) -> bytes | Path:
+        return self.files.image(self.names[row])
+
+    def name(self, row: int) -> str:
+        return str(self.files.where / brief(self.names[row]))
 
 
-def _content(zip: ZipFile, name: str, where: Path) -> bytes:
-    try:
-        return zip.read(_TOP + name)
-    except KeyError:
-        raise FileNotFoundError(f"{where} lacks {brief(name)}; download it again.") from None
-    except Exception as error:  # a broken archive leads its reader to raise whatever
-        raise broken(where / brief(name), error) from error
+def _text(files: _Files, name: str) -> str:
+    return decoded(files.read(name), files.where / name)
 
 
-def _source(files: _Unpacked | _Zipped) -> Source:
-    wnids = files.text("wnids.txt").split()
-    class_names = _names(wnids, files.text("words.txt"))
+def _source(files: _Files) -> Source:
+    wnids = _text(files, "wnids.txt").split()
+    class_names = synset_names(wnids, _text(files, "words.txt"))
     places = {wnid: place for place, wnid in enumerate(wnids)}
 
     def split(labelled: Sequence[tuple[str, str]]) -> Split:
@@ -132,15 +140,13 @@ def _source(files: _Unpacked | _Zipped) -> Source:
         if unknown:
             place = files.where / brief(unknown[0])
             raise ValueError(f"{place} is of a class that wnids.txt lacks.")
-        images = decode_all(
-            files.items(names), name=lambda row: str(files.where / brief(names[row]))
-        )
+        images = decode_all(_Images(files, names))
         return Split(images, torch.tensor([places[wnid] for wnid in classes]), class_names)
 
     return Source("image", split(_train_images(files, places)), split(_test_images(files)))
 
 
-def _train_images(files: _Unpacked | _Zipped, places: Mapping[str, int]) -> list[tuple[str, str]]:
+def _train_images(files: _Files, places: Mapping[str, int]) -> list[tuple[str, str]]:
     """Return the names and classes of the images to train on, class by class."""
     found = [(name, name.split("/")[1]) for name in files.training_images()]
     missing = places.keys() - {wnid for _, wnid in found}
@@ -150,9 +156,9 @@ def _train_images(files: _Unpacked | _Zipped, places: Mapping[str, int]) -> list
     return sorted(found, key=lambda one: (places.get(one[1], -1), len(one[0]), one[0]))
 
 
-def _test_images(files: _Unpacked | _Zipped) -> list[tuple[str, str]]:
+def _test_images(files: _Files) -> list[tuple[str, str]]:
     name = "val/val_annotations.txt"
-    lines = [line.split("\t") for line in files.text(name).splitlines()]
+    lines = [line.split("\t") for line in _text(files, name).splitlines()]
     if not lines or any(len(line) < 2 for line in lines):
         raise ValueError(f"{files.where / name} must have an image and a class in each line.")
     outside = [line[0] for line in lines if Path(line[0]).name != line[0] or "\\" in line[0]]
@@ -166,9 +172,4 @@ def _parquet_split(files: Sequence[Path], words: Path) -> Split:
     if wnids is None:
         raise ValueError(f"{files[0]} names no classes; download it again.")
     text = decoded(words.read_bytes(), words) if words.is_file() else ""
-    return Split(images, labels, _names(wnids, text))
-
-
-def _names(wnids: Sequence[str], words: str) -> tuple[str, ...]:
-    synonyms = parse_synsets(words)
-    return short_names([synonyms.get(wnid, wnid) for wnid in wnids], wnids)
+    return Split(images, labels, synset_names(wnids, text))

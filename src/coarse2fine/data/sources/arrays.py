@@ -56,7 +56,7 @@ def kind_of(sample: Tensor) -> Kind:
     return "other"
 
 
-def check_finite(inputs: Tensor, role: str, first: int = 0) -> None:
+def check_samples_finite(inputs: Tensor, role: str, first: int = 0) -> None:
     """Refuse inputs that hold NaN or infinity.
 
     Args:

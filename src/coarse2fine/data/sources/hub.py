@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -14,14 +14,15 @@ import numpy as np
 
 from ..._util.text import first_line
 from ...errors import require
-from ..split import Source
+from ..split import ROLES, Source
+from .image_sources import MEMORY_LIMIT, image_source
 from .images import image_sizes
-from .labels import class_names_of, target_column, targets_of
-from .lazy_images import MEMORY_LIMIT, image_source
 from .table_reader import Table
-from .tables import other_columns, table_source
+from .tables import class_names_of, table_source, target_column, targets_of
 
-_ROLES = {"train": ("train",), "test": ("test",), "val": ("validation", "valid", "val", "dev")}
+if TYPE_CHECKING:
+    from datasets import Dataset, DatasetDict  # type: ignore[import-untyped]
+
 _PATIENCE = 5.0  # seconds until the hub counts as out of reach
 
 
@@ -47,11 +48,10 @@ def load_hub(
         image_size: The height and width to bring images to. Defaults to None: all are of one
             size, which is kept.
         target: The column of the classes. Defaults to None: the only one of a declared set
-            of classes, else as for `coarse2fine.data.sources.tables.load_table`.
-        text: The column of the text. Defaults to None: as there.
-        class_names: The classes in the order of their targets. Defaults to None: as the data
-            set declares them, else as there.
-        columns: The columns to use as numbers. Defaults to None: as there.
+            of classes, else as for `coarse2fine.data.load_data`, as are the others.
+        text: The column of the text.
+        class_names: The classes in the order of their targets.
+        columns: The columns to use as numbers.
 
     Raises:
         FileNotFoundError: There is no such data set, or the hub is out of reach.
@@ -60,9 +60,8 @@ def load_hub(
     splits = _splits(name, _loaded(name, folder))
     image = _only_column(splits["train"], "Image") if text is None and not columns else None
     parts = {role: _table(name, split) for role, split in splits.items()}
-    others = [*other_columns(parts["train"], columns or ()), image]
     declared = _only_column(splits["train"], "ClassLabel")
-    target = target_column(parts["train"], target or declared, others)
+    target = target_column(parts["train"], target or declared, columns, image)
     roles = _labelled(parts, target)
     parts = {role: parts[given] for role, given in roles.items()}
     if image is None:
@@ -76,14 +75,13 @@ def load_hub(
 # ------------------------------------------------------------------------------- loading
 
 
-def _loaded(name: str, folder: str | Path | None) -> Mapping[str, Any]:
+def _loaded(name: str, folder: str | Path | None) -> DatasetDict:
     datasets = require("datasets", "train")
     path, _, config = (name, "", "") if Path(name).exists() else name.partition(":")
     cache = None if folder is None else str(folder)
     try:
         with _quick_without_network(datasets, path):
-            loaded: Mapping[str, Any] = datasets.load_dataset(path, config or None, cache_dir=cache)
-            return loaded
+            return datasets.load_dataset(path, config or None, cache_dir=cache)
     except Exception as error:  # the library lets through whatever its many readers raise
         kind = FileNotFoundError if isinstance(error, OSError) else ValueError
         reason = first_line(error)
@@ -114,12 +112,12 @@ def _in_reach(endpoint: str) -> bool:
     return True
 
 
-def _splits(name: str, loaded: Mapping[str, Any]) -> dict[str, Any]:
+def _splits(name: str, loaded: DatasetDict) -> dict[str, Dataset]:
     found = {
         role: loaded[split]
-        for role, names in _ROLES.items()
-        for split in [next((split for split in names if split in loaded), None)]
-        if split is not None
+        for role, names in ROLES.items()
+        for split in reversed(names)  # of several, the first name counts
+        if split in loaded
     }
     if "train" not in found:
         raise ValueError(f"the data {name!r} has no split train; it has {', '.join(loaded)}.")
@@ -129,14 +127,14 @@ def _splits(name: str, loaded: Mapping[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------------------- columns
 
 
-def _only_column(split: Any, feature: str) -> str | None:
+def _only_column(split: Dataset, feature: str) -> str | None:
     """Return the column of a feature's type, None if there is no or more than one."""
     kind = getattr(require("datasets", "train"), feature)
     columns = [name for name, value in split.features.items() if isinstance(value, kind)]
     return columns[0] if len(columns) == 1 else None
 
 
-def _table(name: str, split: Any) -> Table:
+def _table(name: str, split: Dataset) -> Table:
     return Table([(f"{name}, {split.split}", split.with_format("arrow")[:])])
 
 
@@ -160,7 +158,7 @@ def _is_withheld(table: Table, target: str) -> bool:
 class _Images:
     """The encoded images of a split, each as bytes or as its file."""
 
-    def __init__(self, split: Any, column: str) -> None:
+    def __init__(self, split: Dataset, column: str) -> None:
         undecoded = require("datasets", "train").Image(decode=False)
         self.split = split.select_columns([column]).cast_column(column, undecoded)
         self.column = column
@@ -182,7 +180,7 @@ class _Images:
 def _shape(name: str, images: Mapping[str, _Images], image_size: int | None) -> tuple[int, int]:
     if image_size is not None:
         return image_size, image_size
-    sizes = [image_sizes(items, name=items.name) for items in images.values()]
+    sizes = [image_sizes(items) for items in images.values()]
     (height, width), *others = np.unique(np.concatenate(sizes), axis=0).tolist()
     if others:
         raise ValueError(

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,7 +41,10 @@ _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "JPEG2000", "AVIF", "PP
 
 
 class Encoded(Protocol):
-    """Encoded images or their files: a list, or anything that gives them one at a time."""
+    """Encoded images or their files: a list, or anything that gives them one at a time.
+
+    Where it has a method ``name(row)``, that tells what to call an image in an error.
+    """
 
     def __len__(self) -> int: ...
 
@@ -99,11 +102,7 @@ def decode(
 
 
 def decode_all(
-    items: Encoded,
-    size: tuple[int, int] | None = None,
-    workers: int | None = None,
-    *,
-    name: Callable[[int], str] | None = None,
+    items: Encoded, size: tuple[int, int] | None = None, workers: int | None = None
 ) -> Tensor:
     """Return images as one uint8 tensor (N, 3, height, width), decoded on every core.
 
@@ -112,19 +111,17 @@ def decode_all(
         size: The height and width to bring them to, as `decode` does. Defaults to None: all
             are of one size, which is kept.
         workers: How many processes. Defaults to None: one a core.
-        name: What to call the image of a row in an error. Defaults to None: its file.
     """
     if not len(items):
         raise ValueError("there are no images to decode.")
-    name = name or partial(_name_of, items)
-    shape = decode(items[0], size, name=name(0)).shape
+    shape = decode(items[0], size, name=name_of(items, 0)).shape
 
     def work(row: int) -> Pixels:
-        pixels = decode(items[row], size, name=name(row))
+        pixels = decode(items[row], size, name=name_of(items, row))
         if pixels.shape != shape:
             raise ValueError(
-                f"{name(row)} is {pixels.shape[1]}×{pixels.shape[0]} pixels, but {name(0)} is "
-                f"{shape[1]}×{shape[0]}; give a size to bring all images to."
+                f"{name_of(items, row)} is {pixels.shape[1]}×{pixels.shape[0]} pixels, but "
+                f"{name_of(items, 0)} is {shape[1]}×{shape[0]}; give a size to bring all images to."
             )
         return pixels
 
@@ -132,24 +129,21 @@ def decode_all(
     return torch.from_numpy(rows).permute(0, 3, 1, 2)
 
 
-def image_sizes(items: Encoded, *, name: Callable[[int], str] | None = None) -> NDArray[np.int64]:
-    """Return the heights and widths of images, of shape (N, 2), without decoding them.
-
-    Args:
-        items: The encoded images, or their files.
-        name: What to call the image of a row in an error. Defaults to None: its file.
-    """
-    name = name or partial(_name_of, items)
+def image_sizes(items: Encoded) -> NDArray[np.int64]:
+    """Return the heights and widths of images, of shape (N, 2), without decoding them."""
 
     def work(row: int) -> tuple[int, int]:
-        with _opened(items[row], name(row)) as image:
+        with _opened(items[row], name_of(items, row)) as image:
             width, height = image.size
             return (width, height) if _orientation(image) in _LIES_ON_ITS_SIDE else (height, width)
 
     return filled_rows(work, (len(items), 2), np.int64)
 
 
-def _name_of(items: Encoded, row: int) -> str:
+def name_of(items: Encoded, row: int) -> str:
+    """Return what to call an image in an error: as `items` says, or else its file."""
+    if hasattr(items, "name"):
+        return str(items.name(row))
     item = items[row]
     return str(item) if isinstance(item, Path) else f"image {row}"
 

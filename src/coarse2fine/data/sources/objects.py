@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
+from ..._util.arrays import to_numpy
 from ..split import LazyInputs, Source, Split
-from .arrays import as_inputs, check_finite, kind_of
+from .arrays import as_inputs, as_sample, check_samples_finite, check_shape, kind_of
 from .text import tokens
-from .torch_datasets import DatasetInputs, dataset_targets, declared_classes, item_of
 
 Parts = tuple[Tensor | LazyInputs, Any]
 
@@ -50,7 +52,7 @@ def from_python(
     parts = {role: _parts(data, role) for role, data in given.items() if data is not None}
     names = tuple(map(str, class_names or _class_names(train, parts["train"][1])))
     splits = {role: _split(given[role], *part, names, role) for role, part in parts.items()}
-    samples = {role: _first_sample(split.inputs) for role, split in splits.items()}
+    samples = {role: split.sample(0) for role, split in splits.items()}
     for role, sample in samples.items():
         _check_alike(sample, samples["train"], role)
     kind = kind_of(samples["train"])
@@ -71,10 +73,10 @@ def _parts(data: Any, role: str) -> Parts:
     pair = data if isinstance(data, tuple) else _tensors(data)
     if len(pair) == 2:
         return _inputs(pair[0], role), pair[1]
-    labels = dataset_targets(data, role)
-    if isinstance(item_of(data, 0, role)[0], str):
-        return tokens([item_of(data, row, role)[0] for row in range(len(data))]), labels
-    return DatasetInputs(data, role), labels
+    labels = _dataset_targets(data, role)
+    if isinstance(_item(data, 0, role)[0], str):
+        return tokens([_item(data, row, role)[0] for row in range(len(data))]), labels
+    return _DatasetInputs(data, role), labels
 
 
 def _tensors(data: Any) -> tuple[Tensor, ...]:
@@ -106,17 +108,13 @@ def _inputs(values: Any, role: str) -> Tensor:
     if isinstance(values[0], str):
         return tokens(list(values))
     inputs = as_inputs(values, role)
-    check_finite(inputs, role)
+    check_samples_finite(inputs, role)
     if kind_of(inputs[0]) == "text" and int(inputs.min()) < 0:
         raise ValueError(
             f"{role}: rows of integers are tokens, and none may be negative. Give a table as "
             f"floats."
         )
     return inputs
-
-
-def _first_sample(inputs: Tensor | LazyInputs) -> Tensor:
-    return inputs[0] if isinstance(inputs, Tensor) else inputs.read(0, None)
 
 
 def _check_alike(sample: Tensor, other: Tensor, role: str) -> None:
@@ -151,7 +149,7 @@ def _class_names(train: Any, labels: Any) -> tuple[str, ...]:
     names = tuple(sorted(set(array.tolist()))) if array.dtype.kind == "U" else ()
     if not names:
         count = int(array.max()) + 1
-        declared = declared_classes(train)
+        declared = _declared_classes(train)
         names = declared if len(declared) >= count else tuple(map(str, range(count)))
     if len(names) < 2:
         raise ValueError(f"train has one class alone, {names[0]!r}; there must be two or more.")
@@ -173,7 +171,7 @@ def _targets(labels: Any, names: tuple[str, ...], role: str) -> Tensor:
 
 def _labels(labels: Any, role: str) -> np.ndarray[Any, Any]:
     """Return labels as an array of integers or strings, one a sample."""
-    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    array = to_numpy(labels)
     if array.ndim != 1:
         raise ValueError(
             f"{role}: there must be one class a sample, of shape (N), as target. Got the shape "
@@ -184,3 +182,107 @@ def _labels(labels: Any, role: str) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "biuU":
         raise TypeError(f"{role}: targets must be integers or strings. Got {array.dtype}.")
     return array
+
+
+# ---------------------------------------------------------------- PyTorch's data sets
+
+
+class _DatasetInputs:
+    """`LazyInputs` of a data set that gives pairs (input, target)."""
+
+    def __init__(self, dataset: Any, role: str) -> None:
+        self.dataset, self.role = dataset, role
+        self.shape = self._sample(0, None).shape
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def read(self, row: int, rng: np.random.Generator | None) -> Tensor:
+        sample = self._sample(row, rng)
+        check_shape(sample, self.shape, self.role, row)
+        check_samples_finite(sample.unsqueeze(0), self.role, first=row)
+        return sample
+
+    def _sample(self, row: int, rng: np.random.Generator | None) -> Tensor:
+        value = _item(self.dataset, row, self.role, rng)[0]
+        return as_sample(value, f"{self.role}: sample {row}")
+
+
+def _item(
+    dataset: Any, row: int, role: str, rng: np.random.Generator | None = None
+) -> tuple[Any, Any]:
+    """Return a pair (input, target) of a data set.
+
+    Transforms draw from the global generators of torch, numpy and Python. These are seeded for
+    each item, by `rng` or else by the row, so that an item depends on neither the order of
+    reading nor the number of workers, and are put back as they were.
+    """
+    with _seeded(row if rng is None else int(rng.integers(2**32))):
+        item = dataset[row]
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        what = f"{len(item)} values" if isinstance(item, tuple | list) else type(item).__name__
+        raise TypeError(f"{role}: sample {row} must be a pair (input, target). Got {what}.")
+    return item[0], item[1]
+
+
+def _dataset_targets(dataset: Any, role: str) -> Any:
+    """Return the targets of a data set: those it declares, or else those of all its items."""
+    declared = _declared_targets(dataset)
+    ends = {0, len(dataset) - 1}
+    if declared is not None and all(
+        _same(declared[row], _item(dataset, row, role)[1]) for row in ends
+    ):
+        return declared
+    return [_plain(_item(dataset, row, role)[1]) for row in range(len(dataset))]
+
+
+def _declared_classes(dataset: Any) -> tuple[str, ...]:
+    """Return the names of the classes that a data set declares, none if it does not."""
+    while isinstance(dataset, Subset):
+        dataset = dataset.dataset
+    classes = getattr(dataset, "classes", ())
+    return tuple(map(str, classes)) if isinstance(classes, list | tuple) else ()
+
+
+def _declared_targets(dataset: Any) -> list[Any] | None:
+    """Return what the attributes of a data set say, which a transform of targets may belie."""
+    if isinstance(dataset, Subset):
+        inner = _declared_targets(dataset.dataset)
+        return None if inner is None else [inner[row] for row in dataset.indices]
+    if isinstance(dataset, ConcatDataset):
+        parts = [_declared_targets(part) for part in dataset.datasets]
+        return None if None in parts else [one for part in parts for one in part or ()]
+    if getattr(dataset, "target_transform", None) is not None:
+        return None
+    for name in ("targets", "labels"):
+        declared = getattr(dataset, name, None)
+        if isinstance(declared, list | tuple | np.ndarray | Tensor) and len(declared) == len(
+            dataset
+        ):
+            return [_plain(value) for value in declared]
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Return a number that is wrapped by torch or numpy as Python's own."""
+    is_wrapped = isinstance(value, Tensor | np.ndarray | np.generic)
+    return value.item() if is_wrapped and not value.shape else value
+
+
+def _same(declared: Any, given: Any) -> bool:
+    given = _plain(given)
+    return type(declared) is type(given) and isinstance(declared, int | str) and declared == given
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    before = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
+    torch.default_generator.manual_seed(seed)  # not torch.manual_seed, which reaches for GPUs
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
+        random.setstate(before[2])

@@ -18,11 +18,13 @@ from torch import Tensor
 from ..._util.files import check_is_file
 from ..._util.text import brief, first_line
 from ...errors import require
-from ..split import check_class_indices
+from ..split import Source, Split, check_class_indices
 from .images import decode_all
+from .table_files import files_of, is_table_file, table_files
 
 IMAGE_COLUMNS = ("img", "image")
 LABEL_COLUMNS = ("label", "labels", "fine_label", "coarse_label")
+_MOST_NUMBERED = 1_000_000  # classes, of which only the numbers are known
 
 
 @contextmanager
@@ -69,9 +71,27 @@ def declared_names(schema: Any, column: str) -> tuple[str, ...] | None:
     return tuple(map(str, names)) if isinstance(names, list) and names else None
 
 
-def holds_images(file: Path) -> bool:
-    """Return whether a column of a parquet file holds images, by its type and its name."""
-    with opened_parquet(file) as parquet:
+def is_table(path: Path) -> bool:
+    """Return whether a path is a table of text or numbers: by its name, and if it has no images.
+
+    Args:
+        path: A file, or a folder with a file called train.
+    """
+    if path.is_dir():
+        return bool(files_of(path, "train")) and not has_image_column(path)
+    return path.is_file() and is_table_file(path) and not has_image_column(path)
+
+
+def has_image_column(path: Path) -> bool:
+    """Return whether a parquet file, or that to train on in a folder, has images in a column.
+
+    Args:
+        path: The file or folder; a file of another kind has none.
+    """
+    files = files_of(path, "train")[:1] if path.is_dir() else [path]
+    if not files or files[0].suffix.lower() != ".parquet":
+        return False
+    with opened_parquet(files[0]) as parquet:
         schema = parquet.schema_arrow
         features = declared_features(schema)
         return any(_is_image(field, features.get(field.name, {})) for field in schema)
@@ -101,6 +121,37 @@ def _column(parquet: Any, column: str | None, usual: Sequence[str], file: Path) 
 # ---------------------------------------------------------------------- images and labels
 
 
+def load_parquet_images(
+    path: Path,
+    image_size: int | None = None,
+    target: str | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Source:
+    """Load parquet files with a column of images and one of integer labels, as the hub has them.
+
+    Args:
+        path: A file or a folder.
+        image_size: The height and width to bring the images to. Defaults to None: as they are.
+        target: The column of labels. Defaults to None: see `read_parquet_images`.
+        class_names: The classes in the order of their labels. Defaults to None: as declared,
+            else their numbers.
+    """
+    size = None if image_size is None else (image_size, image_size)
+    splits = {}
+    for role, files in table_files(path).items():
+        images, labels, declared = read_parquet_images(files, label_column=target, size=size)
+        class_names = class_names or declared or _numbered_classes(int(labels.max()), files[0])
+        check_class_indices(labels.numpy(), len(class_names), str(files[0]))
+        splits[role] = Split(images, labels, tuple(class_names))
+    return Source("image", columns=(), **splits)
+
+
+def _numbered_classes(last: int, file: Path) -> tuple[str, ...]:
+    if last >= _MOST_NUMBERED:
+        raise ValueError(f"{file} has the label {last}; number the classes from 0 on.")
+    return tuple(map(str, range(last + 1)))
+
+
 def read_parquet_images(
     files: Sequence[Path],
     image_column: str | None = None,
@@ -123,12 +174,12 @@ def read_parquet_images(
     if not len(images):
         raise ValueError(f"{files[0]} has no rows.")
     labels, class_names = read_parquet_labels(files, label_column)
-    encoded = images.all_rows()
-    if not len(images) == len(encoded) == len(labels):  # a broken file may claim any number
+    images.load()
+    if len(images) != len(labels):
         raise ValueError(
-            f"{files[0]} has {len(encoded)} images and {len(labels)} labels; download it again."
+            f"{files[0]} has {len(images)} images and {len(labels)} labels; download it again."
         )
-    return decode_all(encoded, size, name=images.name), labels, class_names
+    return decode_all(images, size), labels, class_names
 
 
 def read_parquet_labels(
@@ -171,6 +222,7 @@ class ParquetImages:
 
     def __init__(self, files: Sequence[Path], column: str | None = None) -> None:
         self.groups: list[_Group] = []
+        self.loaded: list[list[bytes]] = []
         for file in files:
             with opened_parquet(file) as parquet:
                 column = _column(parquet, column, IMAGE_COLUMNS, file)
@@ -188,16 +240,17 @@ class ParquetImages:
 
     def __getitem__(self, row: int, /) -> bytes:
         place = bisect_right(self.starts, row) - 1
-        return _encoded_and_kept(self.groups[place])[row - self.starts[place]]
+        encoded = self.loaded[place] if self.loaded else _encoded_and_kept(self.groups[place])
+        return encoded[row - self.starts[place]]
 
     def name(self, row: int) -> str:
         """Return what to call a row in an error: its file, and its place there."""
         place = bisect_right(self.starts, row) - 1
         return self.groups[place].name(row - self.starts[place])
 
-    def all_rows(self) -> list[bytes]:
-        """Return the images of all rows."""
-        return [image for group in self.groups for image in _encoded(group)]
+    def load(self) -> None:
+        """Read all rows into memory, which processes that are forked afterwards share."""
+        self.loaded = [_encoded(group) for group in self.groups]
 
 
 class _Group(NamedTuple):
@@ -223,6 +276,11 @@ def _encoded(group: _Group) -> list[bytes]:
         if not (types.is_binary(values.type) or types.is_large_binary(values.type)):
             raise ValueError(f"{group.file}: the column {group.column} holds no images.")
     encoded: list[bytes] = values.to_pylist()
+    if len(encoded) != group.rows:  # a broken file may claim any number
+        raise ValueError(
+            f"{group.file} has {len(encoded)} images where it claims {group.rows}; download it "
+            f"again."
+        )
     if values.null_count:
         raise ValueError(
             f"{group.name(encoded.index(None))} holds no image; "  # type: ignore[arg-type]
@@ -231,4 +289,5 @@ def _encoded(group: _Group) -> list[bytes]:
     return encoded
 
 
+# For each process, and not in ParquetImages, which is pickled to get to a worker.
 _encoded_and_kept = lru_cache(maxsize=8)(_encoded)

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .parquet import holds_images
+from ..split import ROLES
 
-_ROLES = {"train": "train|training", "test": "test", "val": "val|valid|validation|dev"}
 _SHARD = r"-\d+-of-(?P<total>\d+)"  # as the hub divides large files
 _HUB_FOLDERS = ("data", "default", "plain_text")
 
@@ -18,28 +17,6 @@ def is_table_file(path: Path) -> bool:
     return bool(re.search(r"\.((csv|tsv|json|jsonl|ndjson)(\.gz)?|parquet)$", path.name.lower()))
 
 
-def is_table(path: Path) -> bool:
-    """Return whether a path is a table of text or numbers: by its name, and if it has no images.
-
-    Args:
-        path: A file, or a folder with a file called train.
-    """
-    if path.is_dir():
-        return bool(_files_of(path, "train")) and not has_image_column(path)
-    return path.is_file() and is_table_file(path) and not has_image_column(path)
-
-
-def has_image_column(path: str | Path) -> bool:
-    """Return whether a parquet file, or that to train on in a folder, has images in a column.
-
-    Args:
-        path: The file or folder; a file of another kind has none.
-    """
-    path = Path(path)
-    files = _files_of(path, "train")[:1] if path.is_dir() else [path]
-    return any(file.suffix.lower() == ".parquet" and holds_images(file) for file in files)
-
-
 def table_files(path: Path) -> dict[str, list[Path]]:
     """Return the files of each role, train, test and val, that there are.
 
@@ -47,7 +24,7 @@ def table_files(path: Path) -> dict[str, list[Path]]:
         path: A folder; or a file, beside which only files of its own kind count.
     """
     if path.is_dir():
-        files = {role: _files_of(path, role) for role in _ROLES}
+        files = {role: files_of(path, role) for role in ROLES}
         if not files["train"]:
             raise FileNotFoundError(f"{path} holds no train.csv, .tsv, .jsonl, .json or .parquet.")
     elif not path.exists():
@@ -55,7 +32,7 @@ def table_files(path: Path) -> dict[str, list[Path]]:
     else:
         files = {"train": [path]}
         if _role(path) == "train":
-            files |= {role: _files_of(path.parent, role, _kind(path)) for role in ("test", "val")}
+            files |= {role: files_of(path.parent, role, _kind(path)) for role in ("test", "val")}
     return {role: found for role, found in files.items() if found}
 
 
@@ -91,8 +68,14 @@ def _parquet_files(folder: Path, split: str) -> list[Path]:
     return files
 
 
-def _files_of(folder: Path, role: str, kind: str | None = None) -> list[Path]:
-    """Return the files of a role in a folder, in order."""
+def files_of(folder: Path, role: str, kind: str | None = None) -> list[Path]:
+    """Return the files of a role in a folder, in order.
+
+    Args:
+        folder: Where to look.
+        role: One of `ROLES`.
+        kind: What their names end in, such as csv.gz. Defaults to None: any of a table's.
+    """
     files = sorted(file for file in folder.iterdir() if _role(file) == role and is_table_file(file))
     files = [file for file in files if kind is None or _kind(file) == kind]
     totals = {_shards(file) for file in files}
@@ -122,11 +105,8 @@ def _shards(path: Path) -> int | None:
 
 
 def _role(path: Path) -> str | None:
-    stem = path.name.partition(".")[0].lower()
-    matches = (
-        role for role, names in _ROLES.items() if re.fullmatch(f"({names})({_SHARD})?", stem)
-    )
-    return next(matches, None)
+    stem = re.sub(f"{_SHARD}$", "", path.name.partition(".")[0].lower())
+    return next((role for role, names in ROLES.items() if stem in names), None)
 
 
 def _kind(path: Path) -> str:

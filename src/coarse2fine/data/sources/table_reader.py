@@ -94,6 +94,12 @@ class Table:
         return None if row < 0 else self.place(row)
 
 
+def column_called(usual: Sequence[str], columns: Sequence[str]) -> str | None:
+    """Return the column that has the first of the usual names, in any case; None if none has."""
+    by_name = {name.lower(): name for name in reversed(columns)}
+    return next((by_name[name] for name in usual if name in by_name), None)
+
+
 def read_arrow(path: Path) -> Any:
     """Return a csv, tsv, json, jsonl, ndjson (or .gz of these) or parquet file as an Arrow table.
 
@@ -247,7 +253,12 @@ def _check_quotes(path: Path, text: str, delimiter: str) -> None:
 
 def _from_json(path: Path, data: bytes) -> Any:
     text = _decoded(path, data)
-    rows = _listed(path, text) if text.lstrip().startswith("[") else _lines(path, text)
+    if text.lstrip().startswith("["):
+        rows: list[Any] = _parsed_json(text, str(path))
+    else:
+        # Not splitlines, as strings within JSON may hold other ends of lines.
+        lines = enumerate(filter(str.strip, text.split("\n")), 1)
+        rows = [_parsed_json(line, f"{path}, row {number}") for number, line in lines]
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise ValueError(f"{path}, row {number} must be a JSON object. Got {short(row)}.")
@@ -256,27 +267,13 @@ def _from_json(path: Path, data: bytes) -> Any:
     return pa.table(columns)
 
 
-def _listed(path: Path, text: str) -> list[Any]:
+def _parsed_json(text: str, name: str) -> Any:
     try:
-        rows: list[Any] = json.loads(text)
-        return rows
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be read as JSON ({first_line(error)}).") from None
-
-
-def _lines(path: Path, text: str) -> list[Any]:
-    # Not splitlines, as strings within JSON may hold other ends of lines.
-    lines = filter(str.strip, text.split("\n"))
-    return [_parsed(path, number, line) for number, line in enumerate(lines, 1)]
-
-
-def _parsed(path: Path, number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{path}, row {number} cannot be read as JSON ({first_line(error)}); the file must "
-            f"hold a list of objects, or one object a line."
+            f"{name} cannot be read as JSON ({first_line(error)}); the file must hold a list of "
+            f"objects, or one object a line."
         ) from None
 
 

@@ -1,29 +1,34 @@
-"""Tables of text or numbers to classify: which column is what, and what they become."""
+"""Tables to classify: which column is what, and the samples and classes that they become."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..._util.text import brief
 from ...errors import require
-from ..split import Source, Split
-from .features import MOST_CATEGORIES, features, is_numeric, is_words, layout_of, words_of
-from .labels import class_names_of, target_column, targets_of
-from .table_files import has_image_column, table_files
-from .table_reader import Table, read_arrow
-from .text import tokens
+from ..split import Kind, Source, Split
+from .features import TEXT_NAMES, feature_names, features, text_column, text_tokens
+from .parquet import declared_names, has_image_column
+from .table_files import table_files
+from .table_reader import Table, column_called, read_arrow
 
 pa = require("pyarrow", "train")
+pc = require("pyarrow.compute", "train")
 
-TEXT_NAMES = (
-    *("text", "sentence", "utterance", "query", "question", "review"),
-    *("content", "message", "comment", "tweet", "headline", "document"),
+TARGET_NAMES = (
+    *("label", "labels", "target", "targets", "class", "category", "intent", "y"),
+    *("fine_label", "label_name", "class_name"),
 )
-"""What a column of text is usually called."""
+"""What the column of the classes is usually called."""
+
+_FEW_ROWS = 10  # in so few, every row may well be of another class
 
 
 def load_table(
@@ -41,21 +46,15 @@ def load_table(
     (or valid, validation, dev) are used as such; a folder that holds such files will do too.
     Rows are counted from 1 in messages, a header not being one.
 
-    Labels are words, sorted, or integers, in their order. Columns of words that are not the
-    text are categories, of which each becomes a column of zeros and ones; a category that
-    was not seen in training is zero in all.
+    Columns of strings that are not the text are categories, of which each becomes a column of
+    zeros and ones; a category that was not seen in training is zero in all.
 
     Args:
         path: The file or folder.
-        target: The column of the classes. Defaults to None: one called label, target,
-            class, category, intent, y or the like; else the last.
-        text: The column of the text. Defaults to None: one called text, sentence,
-            utterance, query, question, review or the like; else the only column of words,
-            if those are no categories.
-        class_names: The classes in the order of their targets, for another file of a known
-            set. Defaults to None: the labels to train on.
-        columns: The columns to use as numbers, in this order, for another file of a known
-            set; `Source.columns` of the first. Defaults to None: all but the target.
+        target: See `coarse2fine.data.load_data`, also for the others.
+        text: The column of the text.
+        class_names: The classes in the order of their targets.
+        columns: The columns to use as numbers.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -89,95 +88,136 @@ def table_source(
     Args:
         parts: The table to train on as ``"train"`` and, where there are such, those to test
             and to validate on as ``"test"`` and ``"val"``.
-        target: The column of the classes. Defaults to None: one that is called like
-            `coarse2fine.data.sources.labels.TARGET_NAMES`, else the last.
-        text: The column of the text. Defaults to None: one that is called like
-            `TEXT_NAMES`, else the only column of strings, if they are no categories.
-        class_names: The classes in the order of their targets. Defaults to None: those of
-            the table to train on.
-        columns: The columns to use as numbers, as an earlier `Source` has them. Defaults to
-            None: all but the target.
+        target: As for `load_table`, as are the others.
+        text: The column of the text.
+        class_names: The classes in the order of their targets.
+        columns: The columns to use as numbers.
     """
     train = parts["train"]
-    target = target_column(train, target, others=other_columns(train, columns or ()))
+    target = target_column(train, target, columns)
     names = tuple(class_names) if class_names else class_names_of(train, target)
-    if columns and text is None:
-        layout = tuple(columns)
-    else:
+    if not columns or text is not None:
         text = text_column(train, target, text)
-        layout = () if text is not None else _layout(train, target)
-
-    def split(table: Table) -> Split:
-        inputs = features(table, layout) if text is None else _tokens(table, text)
-        return Split(inputs, targets_of(table, target, names), names)
-
-    splits = {role: split(table) for role, table in parts.items()}
-    kind: Any = "table" if text is None else "text"
-    return Source(kind, splits["train"], splits.get("test"), splits.get("val"), layout)
+        columns = feature_names(train, target) if text is None else ()
+    kind: Kind = "table" if text is None else "text"
+    splits = {}
+    for role, table in parts.items():
+        inputs = features(table, columns) if text is None else text_tokens(table, text)
+        splits[role] = Split(inputs, targets_of(table, target, names), names)
+    return Source(kind, columns=tuple(columns), **splits)
 
 
-def other_columns(table: Table, columns: Sequence[str]) -> list[str]:
-    """Return the columns that cannot be the target: the text's, and those in use.
+# -------------------------------------------------------------------------------- targets
+
+
+def target_column(
+    table: Table, target: str | None, columns: Sequence[str] | None, image: str | None = None
+) -> str:
+    """Return the column of the classes: the given one, one called so, or the last.
 
     Args:
         table: The table to train on.
-        columns: The columns in use, as an earlier `Source` has them.
+        target: The column, or None.
+        columns: The columns in use, as an earlier `Source` has them; none of them is it.
+        image: The column of images. Defaults to None: there is none.
     """
-    return [
-        name
-        for name in table.names
-        if name.lower() in TEXT_NAMES
-        or name in columns
-        or any(item.startswith(f"{name}=") for item in columns)
-    ]
+    if target is not None:
+        table.column(target)
+        return target
+    used = {image, *(columns or ())}
+    used |= {name for name in table.names for item in columns or () if item.startswith(f"{name}=")}
+    names = [name for name in table.names if name not in used and name.lower() not in TEXT_NAMES]
+    names = names or table.names
+    return column_called(TARGET_NAMES, names) or names[-1]
 
 
-def text_column(table: Table, target: str, text: str | None) -> str | None:
-    """Return the column of the text, None where there is none.
+def class_names_of(table: Table, target: str) -> tuple[str, ...]:
+    """Return the names of the classes: integers in their order, other labels sorted.
 
     Args:
         table: The table to train on.
         target: The column of the classes.
-        text: The column, or None to look for it.
+
+    Raises:
+        ValueError: There is one class alone, or the labels are numbers to be predicted.
     """
-    if text is not None:
-        if text == target:
-            raise ValueError(f"{table.title}: the column {text!r} cannot be text and target both.")
-        table.column(text)
-        return text
-    others = [name for name in table.names if name != target]
-    words = [name for name in others if is_words(table, name) and not is_numeric(table, name)]
-    by_name = {name.lower(): name for name in reversed(words)}
-    known = [by_name[name] for name in TEXT_NAMES if name in by_name]
-    if known:
-        return known[0]
-    is_text = len(words) == 1 and (len(others) == 1 or not _has_categories(table, words[0]))
-    return words[0] if is_text else None
-
-
-def _has_categories(table: Table, name: str) -> bool:
-    """Return whether the words of a column are few, and come again and again."""
-    different = len(words_of(table, name).unique())
-    return different <= min(MOST_CATEGORIES, len(table) // 2)
-
-
-def _layout(table: Table, target: str) -> tuple[str, ...]:
-    names = [name for name in table.names if name != target]
-    if not names:
-        raise ValueError(f"{table.title} has no column but the target, {brief(target)!r}.")
-    return layout_of(table, names)
-
-
-def _tokens(table: Table, text: str) -> Tensor:
-    values = table.column(text)
-    if not is_words(table, text):
+    declared = declared_names(table.arrow.schema, target)
+    if declared:
+        return declared
+    names: list[str] = sorted(_labels(table, target).unique().to_pylist())
+    if len(names) < 2:
         raise ValueError(
-            f"{table.title}: the column {brief(text)!r} holds {brief(values.type)}, no text."
+            f"{table.title} has one class alone, {short(names[0])}, in the column "
+            f"{brief(target)!r}; there "
+            f"must be two or more. Name another column by target=."
         )
-    missing = table.first_place(values.is_null())
+    if len(names) == len(table) > _FEW_ROWS:
+        raise _no_classes(table, target, "another label in every row", "labels must come again")
+    if all(re.fullmatch(r"[+-]?[0-9]+", name) for name in names):
+        return tuple(sorted(names, key=int))
+    if all(re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?", name) for name in names):
+        fraction = next((name for name in names if float(name) % 1), None)
+        if fraction is not None:
+            raise _no_classes(table, target, f"fractions such as {fraction}")
+    return tuple(names)
+
+
+def targets_of(table: Table, target: str, class_names: Sequence[str]) -> Tensor:
+    """Return the class of each row, as its place in `class_names`.
+
+    Args:
+        table: The table.
+        target: The column of the classes.
+        class_names: The names of the K classes.
+
+    Raises:
+        ValueError: A label is missing or not among the classes.
+    """
+    labels = _labels(table, target)
+    found = pc.index_in(labels, value_set=pa.array(class_names, pa.string()))
+    unknown = pc.index(found.is_null(), True).as_py()
+    if unknown >= 0:
+        raise ValueError(
+            f"{table.place(unknown)}: the label {short(labels[unknown].as_py())} is none of the "
+            f"{len(class_names)} classes, such as {', '.join(map(short, class_names[:3]))}; "
+            f"correct it or remove the row."
+        )
+    return torch.from_numpy(found.to_numpy().astype("int64"))
+
+
+def _labels(table: Table, target: str) -> Any:
+    """Return the labels as strings, none of them missing."""
+    values, types = table.column(target), pa.types
+    if types.is_floating(values.type):
+        values = _whole(table, target, pc.if_else(values.is_nan(), None, values))
+    names = declared_names(table.arrow.schema, target)
+    if names and types.is_integer(values.type):
+        known = pc.and_(pc.greater_equal(values, 0), pc.less(values, len(names)))
+        values = pa.array(names).take(pc.if_else(known, values, None))
+    if types.is_nested(values.type) or types.is_binary(values.type):
+        raise _no_classes(table, target, str(values.type))
+    labels = pc.utf8_trim_whitespace(values.cast(pa.string()))
+    missing = table.first_place(pc.or_(labels.is_null(), pc.equal(labels, "")).fill_null(True))
     if missing:
         raise ValueError(
-            f"{missing}: the text, in the column {brief(text)!r}, is missing; fill it in or "
-            f"remove the row."
+            f"{missing}: the label, in the column {brief(target)!r}, is missing; fill it in "
+            f"or remove the row."
         )
-    return tokens(values.to_pylist())
+    return labels
+
+
+def _whole(table: Table, target: str, values: Any) -> Any:
+    """Return floats as integers, as libraries make floats of integers where one is missing."""
+    fraction = pc.index(pc.not_equal(values, pc.trunc(values)), True).as_py()
+    if fraction >= 0:
+        raise _no_classes(table, target, f"fractions such as {values[fraction].as_py()}")
+    return values.cast(pa.int64())
+
+
+def _no_classes(
+    table: Table, target: str, what: str, rule: str = "classes must be words or integers"
+) -> ValueError:
+    return ValueError(
+        f"{table.title}: the column {brief(target)!r} holds {brief(what)}, but {rule}; name the "
+        f"column of the classes by target=."
+    )

@@ -1,18 +1,27 @@
-"""Folders of images: a sub-folder for each class, or such folders to train and to test."""
+"""Sources of images: folders of files, or whatever else gives them, decoded now or later."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..split import Source
-from .images import image_sizes
-from .lazy_images import MEMORY_LIMIT, image_source
+from ..split import ROLES, Source, Split
+from .images import Box, Encoded, centre_box, decode, decode_all, image_sizes, name_of
+
+MEMORY_LIMIT = 4 * 2**30
+"""How many bytes of pixels are held in memory; of a larger set, images are decoded when needed."""
+
+# The usual random crop of ImageNet: its share of the area, and width over height.
+_AREAS = (0.08, 1.0)
+_ASPECTS = (3 / 4, 4 / 3)
+_TRIES = 10
 
 EXTENSIONS = (
     *(".jpeg", ".jpg", ".jpe", ".jfif", ".jp2", ".png", ".webp", ".avif", ".gif"),
@@ -20,8 +29,95 @@ EXTENSIONS = (
 )
 """What the names of image files end in."""
 
-_SPLITS = {"test": ("test",), "val": ("val", "valid", "validation")}
 _LARGEST_DEFAULT_SIZE = 224
+
+
+def image_source(
+    images: Mapping[str, Encoded],
+    targets: Mapping[str, Tensor],
+    class_names: tuple[str, ...],
+    size: tuple[int, int],
+    memory_limit: int = MEMORY_LIMIT,
+) -> Source:
+    """Return images to train on and others, decoded now if memory holds them all, else later.
+
+    Args:
+        images: Those to train on as ``"train"`` and, where there are such, those to test and
+            to validate on as ``"test"`` and ``"val"``.
+        targets: Their classes.
+        class_names: The names of the classes.
+        size: The height and width to bring all images to.
+        memory_limit: How many bytes of pixels to hold in memory. Defaults to 4 GiB.
+    """
+    is_lazy = 3 * math.prod(size) * sum(map(len, images.values())) > memory_limit
+    read = LazyImages if is_lazy else decode_all
+    splits = {
+        role: Split(read(items, size), targets[role], class_names) for role, items in images.items()
+    }
+    return Source("image", columns=(), **splits)
+
+
+class LazyImages:
+    """`LazyInputs` of images in files; can be pickled, so any loader's process can read it.
+
+    Args:
+        items: The encoded images, or their files.
+        size: The height and width of every image that is read.
+        share: Without randomness, the part of the largest centred crop's sides that is kept
+            and resized to `size`. Defaults to 1.0; 224 / 256 is usual for ImageNet.
+
+    Attributes:
+        is_plain: That without randomness an image is always the same.
+    """
+
+    is_plain = True
+
+    def __init__(self, items: Encoded, size: tuple[int, int], share: float = 1.0) -> None:
+        self.items, self.size, self.share = items, size, share
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def read(self, row: int, rng: np.random.Generator | None) -> Tensor:
+        """Return an image as uint8 of shape (3, height, width).
+
+        Args:
+            row: Which image.
+            rng: Draws a random crop (8 to 100 % of the area, at most 4:3 off in shape) and
+                whether to flip it; None gives the centre.
+        """
+        crop = partial(centre_box, share=self.share) if rng is None else partial(random_box, rng)
+        pixels = decode(self.items[row], self.size, crop=crop, name=name_of(self.items, row))
+        if rng is not None and rng.random() < 0.5:
+            pixels = pixels[:, ::-1]
+        return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+
+
+def random_box(rng: np.random.Generator, width: int, height: int, aspect: float) -> Box:
+    """Return a random box (left, top, right, bottom), of 8 to 100 % of an image's area.
+
+    Its shape is up to 4:3 flatter or higher than `aspect`; if ten draws do not fit into the
+    image, the centred box of the nearest shape that does is taken.
+
+    Args:
+        rng: What to draw from.
+        width: Of the image.
+        height: Of the image.
+        aspect: Width over height of what the box will be resized to.
+    """
+    low, high = math.log(_ASPECTS[0] * aspect), math.log(_ASPECTS[1] * aspect)
+    for _ in range(_TRIES):
+        area = width * height * rng.uniform(*_AREAS)
+        shape = math.exp(rng.uniform(low, high))
+        box_width, box_height = round(math.sqrt(area * shape)), round(math.sqrt(area / shape))
+        if 0 < box_width <= width and 0 < box_height <= height:
+            left = int(rng.integers(0, width - box_width + 1))
+            top = int(rng.integers(0, height - box_height + 1))
+            return left, top, left + box_width, top + box_height
+    return centre_box(width, height, min(max(width / height, math.exp(low)), math.exp(high)))
+
+
+# -------------------------------------------------------------------------------- folders
 
 
 def load_folder(
@@ -33,7 +129,7 @@ def load_folder(
 ) -> Source:
     """Load a folder that holds a folder of images for each class.
 
-    Instead, it may hold such folders called train, test and val (or valid or validation), of
+    Instead, it may hold such folders called train, test and val (or valid, validation, dev), of
     which only train is needed. A class's images may lie in folders within its folder. Hidden
     files, and those whose extension is not an image's, are left out.
 
@@ -62,14 +158,14 @@ def load_folder(
             f"{folders['train']} must hold a folder for each of two or more classes. Got "
             f"{', '.join(names) or 'none'}."
         )
-    labelled = {split: labelled_files(path, names) for split, path in folders.items()}
-    files = {split: found for split, (found, _) in labelled.items()}
-    targets = {split: classes for split, (_, classes) in labelled.items()}
+    files, targets = {}, {}
+    for role, path in folders.items():
+        files[role], targets[role] = labelled_files(path, names)
     return image_source(files, targets, names, _common_size(files, size), memory_limit)
 
 
 class Files:
-    """Files below a folder, kept as one array that costs little and is shared by processes.
+    """Files below a folder.
 
     Args:
         folder: The folder.
@@ -78,6 +174,8 @@ class Files:
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.folder = folder
+        # Millions of strings would each be copied to every worker as soon as it counts a
+        # reference to them; the pages of an array stay shared.
         self.names = np.array([os.fsencode(name) for name in names], dtype=np.bytes_)
 
     def __len__(self) -> int:
@@ -85,10 +183,6 @@ class Files:
 
     def __getitem__(self, row: int, /) -> Path:
         return self.folder / os.fsdecode(self.names[row])
-
-    def name(self, row: int) -> str:
-        """Return what to call a file in an error."""
-        return str(self[row])
 
 
 def class_folders(folder: Path) -> list[Path]:
@@ -155,7 +249,7 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
 def _split_folders(folder: Path) -> dict[str, Path]:
     inner = {path.name.lower(): path for path in class_folders(folder)}
     others = {
-        split: inner[name] for split, names in _SPLITS.items() for name in names if name in inner
+        role: inner[name] for role in ("test", "val") for name in ROLES[role][::-1] if name in inner
     }
     # A class may be called train; such a folder holds images rather than class folders.
     if "train" in inner and (others or len(inner) == 1) and class_folders(inner["train"]):
@@ -168,7 +262,7 @@ def _split_folders(folder: Path) -> dict[str, Path]:
 def _common_size(files: Mapping[str, Files], size: int | None) -> tuple[int, int]:
     if size is not None:
         return size, size
-    sizes = {split: image_sizes(found) for split, found in files.items()}
+    sizes = {role: image_sizes(found) for role, found in files.items()}
     different = np.unique(np.concatenate(list(sizes.values())), axis=0)
     if len(different) == 1:
         return int(different[0, 0]), int(different[0, 1])
