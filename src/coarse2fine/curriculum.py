@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ._util.arrays import check_whole
 from .hierarchy import Hierarchy
-from .loss import CoarseToFineLoss
+from .loss import CoarseToFineLoss, Usage
+
+_MANY = 100  # losses without a step: more than anybody computes just to try the loss
 
 
 class Curriculum:
@@ -25,6 +28,11 @@ class Curriculum:
         steps: T in optimiser steps instead; `step` is called after each of those.
         boundaries: Instead of either, the epochs (or steps) at which the levels 1, 2, ...
             begin, one for each level but the coarsest.
+        total_epochs: How many epochs (or steps) training takes in all; a curriculum that would
+            not reach the classes before is refused. Defaults to None: it is not checked.
+
+    Warns:
+        UserWarning: `step` is never called, though the loss is used for many epochs.
 
     Attributes:
         boundaries: The epochs (or steps) at which the levels 1, 2, ... begin.
@@ -44,6 +52,7 @@ class Curriculum:
         *,
         steps: int | None = None,
         boundaries: Iterable[int] | None = None,
+        total_epochs: int | None = None,
     ) -> None:
         if not isinstance(criterion, CoarseToFineLoss):
             raise TypeError(
@@ -58,8 +67,17 @@ class Curriculum:
         else:
             unit, length = ("epochs", epochs) if steps is None else ("steps", steps)
             self.boundaries = equal_shares(_check_length(length, levels, unit), levels)
+        if total_epochs is not None and self.finest_epoch >= total_epochs:
+            raise ValueError(
+                f"the classes would be trained from epoch {self.finest_epoch + 1} on, and there "
+                f"are {total_epochs} in all, so they would never be reached; give fewer epochs "
+                f"to the curriculum, or fewer levels by Hierarchy.max_levels."
+            )
         self.epoch = 0
-        self.step(0)
+        self.criterion.level = 0
+        # Shared with the loss, which counts its uses, so that a loop without `step` is noticed.
+        self._usage = criterion._usage = Usage(2 * self.finest_epoch or None)
+        weakref.finalize(self, _warn_if_never_stepped, self._usage)
 
     @property
     def level(self) -> int:
@@ -91,6 +109,7 @@ class Curriculum:
             raise ValueError(f"epoch must be 0 or more. Got {epoch}.")
         self.epoch = epoch
         self.criterion.level = self.level
+        self._usage.most_turns = None  # it has not been forgotten
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to continue, including the hierarchy, as plain values."""
@@ -126,6 +145,11 @@ class Curriculum:
 
     def __repr__(self) -> str:
         return f"Curriculum(boundaries={self.boundaries}, epoch={self.epoch}, level={self.level})"
+
+
+def _warn_if_never_stepped(usage: Usage) -> None:
+    if usage.most_turns is not None and usage.losses > _MANY:
+        usage.warn(f"though its loss was computed {usage.losses} times")
 
 
 def equal_shares(length: int, levels: int) -> tuple[int, ...]:

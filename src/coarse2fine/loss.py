@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,43 @@ from ._util.arrays import check_whole
 from .functional import Options, level_cross_entropy
 from .hierarchy import Hierarchy
 
+_CALLER = 5  # frames from a warning in `_notice` up to whoever calls the loss
+
+
+@dataclass
+class Usage:
+    """How a loss has been used since a curriculum took charge of it.
+
+    Args:
+        most_turns: How often training may go on after an evaluation before somebody must have
+            called the curriculum's `step`. Defaults to None: it is not expected.
+        losses: How many losses to train by have been computed.
+        turns: How often training went on after an evaluation.
+        was_evaluation: Whether the last loss was one of an evaluation.
+    """
+
+    most_turns: int | None = None
+    losses: int = 0
+    turns: int = 0
+    was_evaluation: bool = False
+
+    def note(self, is_training: bool) -> None:
+        """Count a loss, and warn where `step` seems to have been forgotten."""
+        self.losses += is_training
+        self.turns += is_training and self.was_evaluation
+        self.was_evaluation = not is_training
+        if self.most_turns is not None and self.turns > self.most_turns:
+            self.warn(f"though training has gone on after {self.turns} evaluations")
+
+    def warn(self, why: str) -> None:
+        """Say, once, that the level has never changed."""
+        self.most_turns = None
+        warnings.warn(
+            f"The step of a Curriculum has never been called, {why}, so the model is trained at "
+            f"the coarsest level alone; call curriculum.step() after each epoch.",
+            stacklevel=_CALLER + 2,
+        )
+
 
 class CoarseToFineLoss(nn.CrossEntropyLoss):
     """A drop-in for `torch.nn.CrossEntropyLoss` that treats clusters as classes at coarse levels.
@@ -22,7 +61,12 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
     level 0, the coarsest, where it starts, and at every level but the last, the model is
     only asked for the target's cluster. At the last level, which is also -1, this is torch's
     cross-entropy with the same options. In eval mode it is always that, so that validation
-    losses of different epochs can be compared.
+    losses of different epochs can be compared. A model's `eval` does not reach a loss outside
+    of it: call ``criterion.eval()`` too. A loss in training mode that is computed without
+    gradients at a coarse level warns, once.
+
+    Its state dict has the same keys as that of `torch.nn.CrossEntropyLoss`, and loads into it
+    and from it; the level is kept in the state dict's metadata.
 
     Args:
         hierarchy: The levels. Defaults to None: plain cross-entropy until one is set.
@@ -59,7 +103,9 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             reduction=reduction,
             label_smoothing=label_smoothing,
         )
-        self.register_buffer("_level", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("_level", torch.zeros((), dtype=torch.int64), persistent=False)
+        self._usage = Usage()
+        self._has_warned = False
         self.hierarchy = hierarchy
 
     @property
@@ -106,10 +152,26 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             # A row of all levels, chosen on the device.
             clusters, partition = self._clusters.index_select(0, self._level[None])[0], None
         else:
+            self._notice()
             partition = self._prepared(self._clusters, self._current if self.training else -1)
             clusters = partition.clusters
         options = Options(self.weight, self.ignore_index, self.reduction, self.label_smoothing)
         return level_cross_entropy(input, target, clusters, partition, options)
+
+    def _notice(self) -> None:
+        """Count this loss, and warn of one that looks like validation but is not in eval mode."""
+        is_training = self.training and torch.is_grad_enabled()
+        self._usage.note(is_training)
+        is_coarse = self._current < self._depth - 1
+        if is_coarse and self.training and not is_training and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"The loss was computed without gradients but in training mode, at level "
+                f"{self._current} of 0..{self._depth - 1}, so it says little about the classes; "
+                f"call criterion.eval() before validation and criterion.train() after it, as "
+                f"model.eval() does not reach a loss outside the model.",
+                stacklevel=_CALLER,
+            )
 
     def extra_repr(self) -> str:
         """Return what `print` shows."""
@@ -137,10 +199,25 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             self._clusters = self._clusters.to(self._level.device)
         return self
 
-    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *args: Any) -> None:
+    def _save_to_state_dict(
+        self, destination: dict[str, Any], prefix: str, keep_vars: bool
+    ) -> None:
+        # The level is in the metadata rather than among the tensors, so that the keys are those
+        # of torch's cross-entropy.
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        metadata = getattr(destination, "_metadata", None)
+        if metadata is not None:  # a dict that the caller gave need not have any
+            metadata[prefix[:-1]]["level"] = self._current
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *args: Any
+    ) -> None:
+        # 0.1 had the level among the tensors. A state without one leaves the level as it is. Set
+        # through the property, so that the tensor follows and a level that does not exist is
+        # refused. Without a hierarchy a level means nothing; it is set along with the hierarchy.
         key = f"{prefix}_level"
-        # A state of torch's cross-entropy has no level, and is taken nevertheless. Without a
-        # hierarchy a level means nothing; it is set along with the hierarchy. Set through the
-        # property, so that the int follows and a level that does not exist is refused.
-        self.level = 0 if self.hierarchy is None else int(state_dict.get(key, self._level))
-        super()._load_from_state_dict({**state_dict, key: self._level}, prefix, *args)
+        level = state_dict.get(key, local_metadata.get("level", self._current))
+        if self.hierarchy is not None:
+            self.level = int(level) if isinstance(level, Tensor) else level
+        others = {name: value for name, value in state_dict.items() if name != key}
+        super()._load_from_state_dict(others, prefix, local_metadata, *args)

@@ -68,7 +68,7 @@ def test_a_checkpoint_has_the_level_and_the_hierarchy_as_plain_values(tmp_path):
     content = torch.load(tmp_path / "epoch=2-step=12.ckpt", weights_only=True)
     state = content["callbacks"]["CoarseToFineCallback"]
     assert state == {"hierarchy": HIERARCHY.to_dict(), "boundaries": [2, 4]}
-    assert content["state_dict"]["criterion._level"] == 1
+    assert content["state_dict"]._metadata["criterion"]["level"] == 1
     module = Tiny.load_from_checkpoint(tmp_path / "epoch=2-step=12.ckpt")
     assert torch.equal(module.net[2].weight, content["state_dict"]["net.2.weight"])
 
