@@ -35,6 +35,8 @@ CHECKPOINT, MODEL, METHOD, PREDICTIONS = (
     "predictions.safetensors",
 )
 WEIGHTS = f"{CHECKPOINT}/{MODEL}"
+KEPT = (CONFIG, METRICS, HIERARCHY, WEIGHTS, f"{CHECKPOINT}/{METHOD}", PREDICTIONS, RESULT)
+BEST = "best"  # in a comparison: a copy of the run that validates best
 RUN, COMPARISON = "coarse2fine run", "coarse2fine comparison"
 VERSION = 2  # 1 is that of coarse2fine 0.1, which had other random numbers
 CHECKSUMS, DATA_CHECKSUM = "checksums", "data_checksum"
@@ -247,6 +249,13 @@ def comparison_settings(path: Path) -> dict[str, Any]:
     """Return the settings that a comparison was begun with."""
     settings: dict[str, Any] = parse_json(path / CONFIG)["config"]
     return settings
+
+
+def comparison_remarks(path: Path) -> tuple[str, ...]:
+    """Return what to bear in mind about a comparison; nothing where it is not done."""
+    file = path / RESULT
+    found = _parsed(file).get("remarks", []) if file.is_file() else []
+    return tuple(map(str, found))
 
 
 def is_begun_comparison(path: Path) -> bool:

@@ -22,6 +22,8 @@ from .statistics import mean_and_error, plus_minus, standard_error
 if TYPE_CHECKING:
     from torch import nn
 
+    from .best import Choice
+
 BASELINE = "baseline"
 
 
@@ -45,6 +47,8 @@ class RunResult:
             several. Defaults to none.
         own_epochs: After how many epochs a baseline stopped by itself, before it went on for
             as many as the longest method. Defaults to None: it did not go on.
+        val_samples: How many validation samples there are. Defaults to None: runs of 0.1 do
+            not say.
     """
 
     method: str
@@ -60,6 +64,7 @@ class RunResult:
     path: Path
     by_rule: dict[str, float] = field(default_factory=dict)
     own_epochs: int | None = None
+    val_samples: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values, without the path, which may change."""
@@ -132,7 +137,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("accuracy", "seconds"), (int, float)),
     "val_accuracy": (int, float, NoneType),
     "levelled_off": (bool,),
-    **dict.fromkeys(("curriculum_epochs", "own_epochs"), (int, NoneType)),
+    **dict.fromkeys(("curriculum_epochs", "own_epochs", "val_samples"), (int, NoneType)),
     "by_rule": (dict,),
 }
 
@@ -158,6 +163,34 @@ class Result:
     runs: tuple[RunResult, ...]
     remarks: tuple[str, ...]
     path: Path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read a comparison's finished runs.
+
+        Args:
+            path: Its directory.
+        """
+        from .best import finished_runs
+        from .directory import comparison_remarks
+
+        path = Path(path)
+        runs = finished_runs(path) if path.is_dir() else []
+        if not runs:
+            raise RunError(f"{path} holds no finished runs of a comparison.")
+        return cls(tuple(runs), comparison_remarks(path), path)
+
+    @property
+    def best(self) -> RunResult:
+        """The run to use: of the method and seed that validate best."""
+        return self.choice.run
+
+    @property
+    def choice(self) -> Choice:
+        """Which run to use, why, and how sure that is; `print` shows it."""
+        from .best import choose
+
+        return choose(self.runs)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -191,6 +224,7 @@ class Result:
                 for method in self.methods
             },
             "remarks": list(self.remarks),
+            "best": self.choice.to_dict(),
         }
 
     def level_table(self) -> str:
@@ -223,7 +257,8 @@ class Result:
         header = ["seed", *self.methods, *gained]
         seeds = dict.fromkeys(run.seed for run in self.runs)
         rows = [header, *map(self._row, seeds), self._mean_row(), self._epochs_row()]
-        return "\n".join([aligned(rows), *(f"note: {remark}" for remark in self.remarks)])
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join([str(self.choice), "", aligned(rows), *notes])
 
     def _row(self, seed: int) -> list[str]:
         of_seed = {run.method: run for run in self.runs if run.seed == seed}

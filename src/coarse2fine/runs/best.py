@@ -1,0 +1,217 @@
+"""Which model of a comparison to use: by validation accuracy alone, and how sure that is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .._util.files import writing
+from .directory import BEST, CHECKPOINT, KEPT, RESULT, Run
+from .find import find_run, runs_of_seed, seed_folders
+from .result import BASELINE, RunResult
+from .statistics import Paired, paired
+from .writer import check_no_links
+
+FEW_SAMPLES = 300  # a validation set below this is called small
+EARLY = 0.1  # the share of its epochs within which a baseline's best epoch is called early
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The run to use, and why.
+
+    Args:
+        run: It validates best.
+        sentence: Says which it is and what speaks for it.
+        doubts: A sentence for each reason not to be sure of it.
+    """
+
+    run: RunResult
+    sentence: str
+    doubts: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the choice as plain values."""
+        run = self.run
+        return {
+            "method": run.method,
+            "seed": run.seed,
+            "val_accuracy": run.val_accuracy,
+            "accuracy": run.accuracy,
+            "why": str(self),
+        }
+
+    def __str__(self) -> str:
+        return " ".join((self.sentence, *self.doubts))
+
+
+def choose(runs: Sequence[RunResult]) -> Choice:
+    """Return which run of a comparison to use.
+
+    The method with the best mean validation accuracy over the seeds is chosen, and of its runs
+    the one that validates best. The baseline is preferred where it validates as well. Test
+    accuracies have no say.
+
+    Args:
+        runs: Of one or more methods and seeds, at least one.
+    """
+    by_method = _by_method(runs)
+    if not by_method:
+        return _unvalidated(runs)
+    means = {name: _mean(found) for name, found in by_method.items()}
+    method = max(means, key=lambda name: means[name])  # of equals the first, the baseline
+    run = max(by_method[method].values(), key=lambda each: each.val_accuracy or 0.0)
+    rival = _rival(method, means)
+    if rival is None:
+        text = f"use {_called(method)}, all that was trained: it validates at {means[method]:.2f} %"
+        return Choice(run, f"{text}{_seed(run, by_method[method])}.", tuple(_samples(run)))
+    gains = _gains(by_method[method], by_method[rival])
+    sentence = f"{_comparison(method, rival, means, len(gains))}{_seed(run, by_method[method])}."
+    doubts = [*_seeds(paired(gains)), *_samples(run), *_early(by_method.get(BASELINE, {}))]
+    return Choice(run, sentence, tuple(doubts))
+
+
+def _by_method(runs: Sequence[RunResult]) -> dict[str, dict[int, RunResult]]:
+    """Return the runs with a validation accuracy by method and seed, the baseline first.
+
+    Only of seeds that all methods have, so that means are over the same samples.
+    """
+    found: dict[str, dict[int, RunResult]] = {}
+    for run in sorted(runs, key=lambda each: each.method != BASELINE):
+        if run.val_accuracy is not None:
+            found.setdefault(run.method, {})[run.seed] = run
+    shared = set.intersection(*map(set, found.values())) if found else set()
+    if not shared:  # such as after a kill between two seeds
+        return {name: by_seed for name, by_seed in found.items() if name == next(iter(found))}
+    return {name: {s: r for s, r in by.items() if s in shared} for name, by in found.items()}
+
+
+def _mean(runs: Mapping[int, RunResult]) -> float:
+    """Return the mean validation accuracy in percent."""
+    return 100 * float(np.mean([run.val_accuracy for run in runs.values()]))
+
+
+def _gains(first: Mapping[int, RunResult], second: Mapping[int, RunResult]) -> list[float]:
+    pairs = [(first[seed].val_accuracy or 0.0, second[seed].val_accuracy or 0.0) for seed in first]
+    return [100 * (one - other) for one, other in pairs]
+
+
+def _rival(method: str, means: Mapping[str, float]) -> str | None:
+    """Return what the chosen method is compared with: the baseline, or the next best."""
+    others = {name: mean for name, mean in means.items() if name != method}
+    if not others or BASELINE in others:
+        return BASELINE if others else None
+    return max(others, key=lambda name: others[name])
+
+
+def _called(method: str) -> str:
+    return "the baseline" if method == BASELINE else method
+
+
+def _comparison(method: str, rival: str, means: Mapping[str, float], seeds: int) -> str:
+    gain = means[method] - means[rival]
+    over = f", mean of {seeds} seeds" if seeds > 1 else ""
+    figures = f"({means[method]:.2f} and {means[rival]:.2f} %{over})"
+    if round(gain, 2) > 0:
+        than = f"it validates {gain:.2f} points better than {_called(rival)}"
+        return f"use {_called(method)}: {than} {figures}"
+    return f"use {_called(method)}: {_called(rival)} validates no better {figures}"
+
+
+def _seed(run: RunResult, runs: Mapping[int, RunResult]) -> str:
+    return f"; of its seeds, {run.seed} validates best" if len(runs) > 1 else ""
+
+
+def _unvalidated(runs: Sequence[RunResult]) -> Choice:
+    run = next((each for each in runs if each.method != BASELINE), runs[0])
+    why = "there are no validation samples to choose by"
+    return Choice(run, f"use {_called(run.method)}, though nothing speaks for it: {why}.", ())
+
+
+# ------------------------------------------------------------------- reasons not to be sure
+
+
+def _seeds(gain: Paired) -> list[str]:
+    if gain.runs == 1:
+        return ["With one seed this may be chance; three or more would tell."]
+    if gain.runs == 2:
+        return ["Two seeds are too few to rule out chance; three or more would tell."]
+    if gain.is_clear:
+        return []
+    interval = f"{gain.low:+.2f} to {gain.high:+.2f}"
+    return [f"The 95 % interval of the difference, {interval}, includes 0, so it may be chance."]
+
+
+def _samples(run: RunResult) -> list[str]:
+    count = run.val_samples
+    if not count or count >= FEW_SAMPLES:
+        return []
+    return [f"There are only {count} validation samples, each of them {100 / count:.2f} points."]
+
+
+def _early(baselines: Mapping[int, RunResult]) -> list[str]:
+    """Say of a baseline that was best at its start that it has hardly been trained."""
+    found = [
+        run
+        for run in baselines.values()
+        if run.epochs > 1 and run.best_epoch <= max(1, EARLY * run.epochs)
+    ]
+    if not found:
+        return []
+    run = found[0]
+    return [
+        f"The baseline of seed {run.seed} was best at epoch {run.best_epoch} of {run.epochs}, so "
+        f"it overfits early; a smaller learning rate may change the outcome."
+    ]
+
+
+# ------------------------------------------------------------------------- run directories
+
+
+def finished_runs(path: Path) -> list[RunResult]:
+    """Return the results of a comparison's finished runs, by seed and method."""
+    folders = seed_folders(path).values()
+    runs = [run for folder in folders for run in runs_of_seed(folder).values()]
+    return [RunResult.load(run) for run in runs if Run(run).is_done]
+
+
+def find_best(path: Path, method: str | None = None, seed: int | None = None) -> RunResult:
+    """Return the run whose model is meant by a run or by a comparison of several.
+
+    Args:
+        path: Of a run or a comparison.
+        method: Of a comparison's runs. Defaults to None: the one that validates best.
+        seed: Of a comparison's runs. Defaults to None: the one that validates best.
+    """
+    is_open = path.is_dir() and seed_folders(path) and (method is None or seed is None)
+    found = [
+        run
+        for run in (finished_runs(path) if is_open else [])
+        if method in (None, run.method) and seed in (None, run.seed)
+    ]
+    return choose(found).run if found else RunResult.load(find_run(path, method, seed))
+
+
+def keep_best(path: Path, run: RunResult) -> None:
+    """Leave a copy of a run as ``best`` in a comparison: a run directory that stands by itself.
+
+    Args:
+        path: The comparison.
+        run: One of its runs.
+    """
+    best, unfinished = path / BEST, path / f".{BEST}"
+    check_no_links(best, unfinished)
+    if Run(best).is_done and (best / RESULT).read_bytes() == (run.path / RESULT).read_bytes():
+        return
+    with writing(best):
+        shutil.rmtree(unfinished, ignore_errors=True)
+        (unfinished / CHECKPOINT).mkdir(parents=True)
+        for name in KEPT:
+            if (run.path / name).is_file():
+                shutil.copyfile(run.path / name, unfinished / name)
+        shutil.rmtree(best, ignore_errors=True)
+        unfinished.rename(best)
