@@ -15,10 +15,8 @@ from .._util.text import brief
 from ..errors import RunError
 from ..runs.directory import Metrics, Run
 from ..runs.result import RunResult
-from .colours import GREY
-from .panels import Panel
-from .style import FLAT, add_legend, add_title, line_styles, new_panels
-from .theme import INK, Look, graph_objects, looks_of, new_figure, shown
+from .style import FLAT, LineStyle, Panel, add_legend, add_title, line_styles, new_panels
+from .theme import GREY, INK, Look, graph_objects, looks_of, new_figure, shown
 
 TEST, VALIDATION = "test_accuracy", "accuracy"
 LABEL_ON_PAGE, LABEL_ON_PAPER = 0.12, 0.035  # widths, as shares of that of the panel
@@ -230,7 +228,7 @@ def _draw_panel(axes: Any, panel: Panel[Sequence[Curve]]) -> None:
         for part in parts:
             own = [c for c in panel.values if c.method == name and c.part == part]
             label = style["label"] if len(parts) == 1 else f"{style['label']}, {part}"
-            _draw_method(axes, own, style | {"label": label})
+            _draw_method(axes, own, {**style, "label": label})
     _draw_marks(axes, level_marks(panel.values, LABEL_ON_PAPER))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
@@ -238,11 +236,11 @@ def _draw_panel(axes: Any, panel: Panel[Sequence[Curve]]) -> None:
     add_title(axes, panel.title)
 
 
-def _draw_method(axes: Any, curves: Sequence[Curve], style: dict[str, str]) -> None:
+def _draw_method(axes: Any, curves: Sequence[Curve], style: LineStyle) -> None:
     if not curves:
         return
     for curve in curves:
-        _draw_line(axes, curve.accuracy, linewidth=0.7, alpha=0.5, **style | {"label": None})
+        _draw_line(axes, curve.accuracy, linewidth=0.7, alpha=0.5, **{**style, "label": None})
     _draw_line(axes, mean_accuracy(curves), linewidth=2, **style)
 
 

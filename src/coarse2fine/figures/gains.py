@@ -8,11 +8,10 @@ from typing import Any
 
 from ..runs.result import BASELINE, RunResult
 from ..runs.statistics import Paired, paired
-from .accuracies import accuracies
-from .colours import COLOURS
 from .letters import cut, inches, lettering
-from .panels import Panel
-from .style import add_legend, add_title, add_x_label, new_panels
+from .style import Panel, add_legend, add_title, add_x_label, new_panels
+from .theme import COLOURS
+from .values import accuracies
 
 MOST_LABEL = 1.6  # inches
 

@@ -12,8 +12,8 @@ import numpy as np
 from .._util.arrays import Array, IntArray
 from ..runs.result import BASELINE
 from .confusion import ConfusionPair
-from .counts import Confusions
 from .theme import INK, graph_objects, new_figure, shown
+from .values import Confusions
 
 MOST_NAMED = 40
 MOST_SHARP = 300  # beyond, a class is less than two pixels, and plotly leaves some out
@@ -39,8 +39,7 @@ def plot(values: ConfusionPair) -> Any:
     where only the most frequent mistakes are beyond. The two coarsest levels are outlined.
     """
     before, after, order = values.before, values.after, values.order
-    places = np.argsort(order)
-    cells = [_Cells.of(given, places) for given in (before, after) if given is not None]
+    cells = [_Cells.of(given, np.argsort(order)) for given in (before, after) if given is not None]
     top = _frequent(np.concatenate([own.mistakes for own in cells]))
     traces = [_shares(own, top) for own in cells]
     if before is not None:
@@ -77,8 +76,7 @@ class _Cells:
     @classmethod
     def of(cls, given: Confusions, places: IntArray) -> _Cells:
         """Return the rates, sorted by their place."""
-        count = given.num_classes
-        samples = np.bincount(given.rows, weights=given.counts, minlength=count)
+        count, samples = given.num_classes, given.samples
         rates = 100 * given.counts / np.maximum(samples[given.rows], 1)
         own = np.where(samples > 0, 0.0, np.nan)  # a plotly heatmap needs every place
         keys = places[given.rows] * count + places[given.columns]
@@ -157,7 +155,7 @@ def _aliases(order: Any, names: Sequence[str] | None) -> dict[str, str]:
     return {str(place): name for place, name in enumerate(called)}
 
 
-def _ticks(count: int) -> dict[str, Any]:
+def _ticks(count: int) -> dict[str, object]:
     """Return how the names are set: all where there is room, else as many as fit."""
     every = {"tick0": 0, "dtick": 1} if count <= MOST_NAMED else {}
     return {"showgrid": False, "zeroline": False, "tickfont": {"size": 11}, **every}

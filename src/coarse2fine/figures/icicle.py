@@ -11,16 +11,12 @@ import numpy as np
 
 from .._hierarchy.nesting import edges, nested_order
 from .._util.arrays import Array, IntArray
-from .colours import COLOURS
-from .theme import BETTER, INK, WORSE, graph_objects, new_figure, shown
+from .theme import BETTER, COLOURS, INK, WORSE, graph_objects, new_figure, shown
 
 ROOT = "all"
 MOST_SECTORS = 5000  # of a level
 MOST_AT_ONCE = 150  # clusters of a level, for it to be shown before anyone zooms in
-NAMED, HOVERED = (
-    3,
-    10,
-)  # classes that a cluster without a name is called by, and that hovering tells
+NAMED, HOVERED = 3, 10  # classes: that name a cluster without a name, and that hovering tells
 PALE = "#dddddd"  # of the root; opaque, as plotly chooses the colour of its letters by it
 QUANTILE = 0.98
 SCALE = [[0.0, WORSE], [0.5, "#eeeeee"], [1.0, BETTER]]
@@ -175,7 +171,7 @@ class _Tree:
         return f"class {index}" if self.class_names is None else shown(self.class_names[index])
 
 
-def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, Any]:
+def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, object]:
     line = {"width": 0}
     if value_name is None:
         found = dict.fromkeys(sector.family for sector in sectors)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..runs.result import BASELINE, RunResult
-from .accuracies import Estimate, accuracies
-from .colours import COLOURS, GREY
-from .panels import Panel
-from .style import add_legend, add_title, new_panels
+from .style import Panel, add_legend, add_title, new_panels
+from .theme import COLOURS, GREY
+from .values import Estimate, accuracies
 
 
 class Length(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TypedDict
 from unicodedata import category
 
 from ..errors import require
@@ -28,12 +28,20 @@ def drawable(text: str) -> str:
     return "".join(letter if _is_drawn(letter) else UNKNOWN for letter in line)
 
 
-def lettering(text: str) -> dict[str, Any]:
+class Lettering(TypedDict, total=False):
+    """How matplotlib is to draw a text, as arguments of its functions."""
+
+    parse_math: bool
+    fontfamily: list[str]
+
+
+def lettering(text: str) -> Lettering:
     """Return how matplotlib is to draw a text: nothing is a formula, and which fonts it needs."""
     further = dict.fromkeys(_font_with(letter) for letter in dict.fromkeys(text))
     fonts = [font for font in further if font]
     families = require("matplotlib", "report").rcParams["font.family"]
-    return {"parse_math": False, **({"fontfamily": [*families, *fonts]} if fonts else {})}
+    style: Lettering = {"parse_math": False}
+    return {**style, "fontfamily": [*families, *fonts]} if fonts else style
 
 
 def cut(text: str, width: float, size: float = LETTERS) -> str:

@@ -11,10 +11,9 @@ import numpy as np
 from .._util.arrays import Array
 from ..metrics import level_accuracies
 from ..runs.result import RunResult
-from .accuracies import Estimate
-from .panels import Panel
-from .style import FLAT, add_legend, add_title, add_x_label, line_styles, new_panels
+from .style import FLAT, Panel, add_legend, add_title, add_x_label, line_styles, new_panels
 from .theme import graph_objects, looks_of, new_figure, shown
+from .values import Estimate
 
 APART = 0.06  # how far apart the points of two methods are, as a share of a level
 

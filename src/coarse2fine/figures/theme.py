@@ -1,4 +1,7 @@
-"""What all plotly figures have in common: one look, for light and for dark pages."""
+"""The colours of all figures, and what all plotly figures have in common.
+
+They have one look, for light and for dark pages.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from typing import Any, NamedTuple
 
 from .._util.text import JOINERS, printable
 from ..errors import require
-from .colours import COLOURS
 
+# Okabe and Ito: people who see colours differently tell them apart, too.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+GREY = "#555555"  # of the baseline on paper, and of what is not data
 # As far from white as from the black of a dark page: text, the baseline, what is not data.
 INK = "#7a7a7a"
 FAINT = "rgba(128,128,128,0.25)"

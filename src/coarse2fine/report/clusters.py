@@ -2,71 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from .._hierarchy.nesting import edges, nested_order
 from .._util.arrays import Array, IntArray
-from ..figures.counts import Confusions, count_confusions, percentages
-from ..hierarchy import Hierarchy
+from ..figures.values import Confusions, Layout, percentages
 from .mistakes import DECIMALS, Change, Mistake
-from .runs import FinishedRun
 
 MOST_PAIRS = 5  # of a cluster
-
-
-@dataclass(frozen=True)
-class Level:
-    """A level above the classes.
-
-    Args:
-        edges: The positions at which its clusters begin, and the end of the last.
-        names: Of the clusters; None where they have none.
-    """
-
-    edges: list[int]
-    names: list[str] | None
-
-    @cached_property
-    def owners(self) -> IntArray:
-        """The cluster of every position, from 0."""
-        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
-
-
-class Layout:
-    """The classes side by side so that every cluster is in one piece.
-
-    Args:
-        hierarchy: Whose clusters these are.
-
-    Attributes:
-        order: The class at each position.
-        position: The position of each class.
-        levels: Those above the classes, coarsest first.
-    """
-
-    def __init__(self, hierarchy: Hierarchy) -> None:
-        above, count = hierarchy.levels[:-1], hierarchy.num_classes
-        self.hierarchy, self.order = hierarchy, nested_order(above, count)
-        self.position = np.empty(count, np.int64)
-        self.position[self.order] = np.arange(count)
-        self.levels = [self._level(at) for at in range(len(above))]
-
-    def _level(self, at: int) -> Level:
-        level, names = self.hierarchy.levels[at], self.hierarchy.cluster_names
-        cuts = edges(level, self.order)
-        clusters = level[self.order[cuts[:-1]]].tolist()
-        return Level(cuts, None if names is None else [names[at][one] for one in clusters])
-
-    def counted(self, runs: Iterable[FinishedRun]) -> Confusions:
-        """Return how often each position was predicted as each, over all runs."""
-        pairs = zip(*(run.predictions for run in runs), strict=True)
-        predictions, targets = (self.position[np.concatenate(part)] for part in pairs)
-        return count_confusions(predictions, targets, len(self.order))
 
 
 # -------------------------------------------------------------------------------- classes
