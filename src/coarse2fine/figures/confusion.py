@@ -15,6 +15,7 @@ from ..hierarchy import Hierarchy
 from ..runs.result import BASELINE, RunResult
 from .letters import cut, fitted, inches, lettering
 from .style import MARGINS, Panel, add_title, new_figure, new_panels, points, room_of
+from .theme import scale_end
 from .values import Confusions, Layout, compared, preferred, with_baseline
 
 MOST_CLASSES = 2000  # of more, a class is no point of a page
@@ -126,9 +127,10 @@ def _draw_panel(places: Any, panel: Panel[ConfusionPair], names: list[str]) -> N
     values = panel.values
     if values.before is None:
         raise ValueError("the difference of confusions needs those of a baseline.")
-    plain, taught = (_rates(found, values.order) for found in (values.before, values.after))
+    plain, taught = (ordered_rates(found, values.order) for found in (values.before, values.after))
     change = taught - plain
-    top, most = _frequent([plain, taught]), _frequent([abs(change)])
+    top = scale_end(np.concatenate([_mistakes(plain), _mistakes(taught)]), QUANTILE)
+    most = scale_end(_mistakes(change), QUANTILE)
     label = panel.label(values.method)
     beside = max((inches(name, NAMES) for name in names), default=0.0)
     for axes, what in zip(places, (BASELINE, label, f"{label} − {BASELINE}"), strict=True):
@@ -142,17 +144,16 @@ def _draw_panel(places: Any, panel: Panel[ConfusionPair], names: list[str]) -> N
         _draw_matrix(axes, rates, values.edges, scale, room)
 
 
-def _rates(found: Confusions, order: IntArray) -> Array:
+def ordered_rates(found: Confusions, order: IntArray) -> Array:
     """Return the percentages of each true class, 0 where it has no samples."""
     ordered = found.matrix[np.ix_(order, order)].astype(float)
     rates: Array = 100 * ordered / np.maximum(ordered.sum(axis=1, keepdims=True), 1)
     return rates
 
 
-def _frequent(matrices: list[Array]) -> float:
-    """Return what nearly no mistake is above, for a scale on which they can be told apart."""
-    wrong = [matrix[~np.eye(len(matrix), dtype=bool)] for matrix in matrices]
-    return float(np.quantile(wrong, QUANTILE)) or 1.0
+def _mistakes(rates: Array) -> Array:
+    mistakes: Array = rates[~np.eye(len(rates), dtype=bool)]
+    return mistakes
 
 
 def _names(values: ConfusionPair, width: float | None = None) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._hierarchy.nesting import edges, nested_order
-from .._util.arrays import Array, IntArray
-from .theme import BETTER, COLOURS, INK, WORSE, graph_objects, new_figure, shown
+from .._util.arrays import IntArray
+from .theme import BETTER, COLOURS, INK, WORSE, graph_objects, new_figure, scale_end, shown
 
 ROOT = "all"
 MOST_SECTORS = 5000  # of a level
@@ -179,7 +179,7 @@ def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, object]
         colours = [COLOURS[families[sector.family] % len(COLOURS)] for sector in sectors]
         return {"colors": [PALE, *colours], "line": line}
     values = np.array([sector.value for sector in sectors])
-    most = _range(values)
+    most = scale_end(values, QUANTILE)
     colours = [INK if np.isnan(value) else value for value in values.tolist()]
     return {
         "colors": [PALE, *colours],
@@ -191,9 +191,3 @@ def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, object]
         "colorbar": {"title": {"text": shown(value_name), "side": "right"}, "thickness": 14},
         "line": line,
     }
-
-
-def _range(values: Array) -> float:
-    """Return what few of the values are beyond, on either side of 0."""
-    given = abs(values[~np.isnan(values)])
-    return float(np.quantile(given, QUANTILE)) or 1.0 if len(given) else 1.0

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .._util.arrays import Array
 from .._util.text import JOINERS, printable
 from ..errors import require
 
@@ -59,6 +62,21 @@ def shown(name: str, most: int = MOST_LETTERS) -> str:
     text = printable(name[: most + 1], keep=JOINERS)
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     return escape(text, quote=False).replace("$", "&#36;") if text.strip() else f"“{text}”"
+
+
+def scale_end(values: Array, share: float) -> float:
+    """Return what few of the values are beyond, for a scale on which they can be told apart.
+
+    Args:
+        values: Nan counts for nothing.
+        share: How many of them are within, of 1.
+
+    Examples:
+        >>> scale_end(np.array([1.0, -3.0, np.nan]), 1.0), scale_end(np.zeros(2), 0.5)
+        (3.0, 1.0)
+    """
+    sizes = abs(values[~np.isnan(values)])
+    return float(np.quantile(sizes, share)) or 1.0 if len(sizes) else 1.0
 
 
 class Look(NamedTuple):

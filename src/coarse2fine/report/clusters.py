@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -87,7 +86,7 @@ class Clusters:
 
 
 def cluster_accuracies(
-    layout: Layout, before: Confusions | None, after: Confusions
+    layout: Layout, before: Confusions | None, after: Confusions, change: Change
 ) -> list[Clusters]:
     """Return what is shown of the clusters of each level above the classes.
 
@@ -95,8 +94,8 @@ def cluster_accuracies(
         layout: The order of the classes.
         before: Of the baseline; None where there is none.
         after: Of the method.
+        change: The mistakes of both.
     """
-    change = Change.of(before, after)
     return [
         Clusters(
             None if before is None else before.grouped(level.owners).accuracies,
@@ -120,10 +119,4 @@ def _most_confused(owner: IntArray, change: Change) -> list[list[Mistake]]:
     leaves = np.flatnonzero(begin != end)
     clusters = np.concatenate([begin, end[leaves]])
     cells = np.concatenate([np.arange(len(begin)), leaves])
-    order = np.lexsort((cells, -change.most[cells], clusters))
-    clusters, cells = clusters[order], cells[order]
-    starts = np.searchsorted(clusters, np.arange(owner[-1] + 2))
-    kept = np.arange(len(cells)) - starts[clusters] < MOST_PAIRS
-    mistakes = change.rates().listed(cells[kept])
-    cuts = np.searchsorted(clusters[kept], np.arange(owner[-1] + 2)).tolist()
-    return [mistakes[start:stop] for start, stop in pairwise(cuts)]
+    return change.most_frequent(cells, clusters, int(owner[-1]) + 1, MOST_PAIRS)

@@ -17,7 +17,15 @@ from ..runs.result import BASELINE
 from .clusters import Classes, Clusters, class_accuracies, cluster_accuracies
 from .examples import Examples, example_images
 from .levels import LevelAccuracies, Severities, Yardstick, level_accuracies, severities
-from .mistakes import ConfusionMatrix, Mistakes, changed_mistakes, confusion_matrix
+from .mistakes import (
+    Change,
+    ConfusionMatrix,
+    Mistake,
+    Mistakes,
+    changed_mistakes,
+    confusion_matrix,
+    mistakes_by_class,
+)
 from .runs import Entry, FinishedRun, Source, gather
 from .summary import gain_of, pairs, remarks_of, sentence_of, verdict_of
 from .tables import Repeat, TableRow, how_to_repeat, table_row
@@ -59,6 +67,8 @@ class Content:
         clusters: Of each of these levels.
         mistakes: That changed most.
         confusion: None where there are too many classes and clusters.
+        taken_for: For each class the most frequent mistakes; None where `confusion` is not that
+            of the classes.
         level_accuracy: Of every method.
         severity: How bad mistakes are.
         curves: Of every run; in place of its method each has its label.
@@ -77,6 +87,7 @@ class Content:
     clusters: list[Clusters]
     mistakes: Mistakes
     confusion: ConfusionMatrix | None
+    taken_for: list[list[Mistake]] | None
     level_accuracy: LevelAccuracies
     severity: Severities
     curves: list[Curve]
@@ -117,6 +128,7 @@ def report_content(
     yardstick = Yardstick(owner, chosen.seed)
     layout = Layout(yardstick.shown)
     counts = (_counted(layout, before) if before else None, _counted(layout, after))
+    change, matrix = Change.of(*counts), confusion_matrix(layout, *counts)
     images, reasons = _examples(chosen, layout, examples, folder)
     remarks = [*left_out, *remarks_of(entries), *_borrowed(shown, owner, yardstick.seed)]
     baseline = _label_of(entries, before[0]) if before else None
@@ -129,9 +141,10 @@ def report_content(
         shown=Shown(shown.label, baseline, chosen.seed, [run.seed for run in after]),
         classes=class_accuracies(layout, *counts),
         levels=layout.levels,
-        clusters=cluster_accuracies(layout, *counts),
-        mistakes=changed_mistakes(*counts),
-        confusion=confusion_matrix(layout, *counts),
+        clusters=cluster_accuracies(layout, *counts, change),
+        mistakes=changed_mistakes(change),
+        confusion=matrix,
+        taken_for=mistakes_by_class(change) if matrix and matrix.level is None else None,
         level_accuracy=level_accuracies(yardstick, entries),
         severity=severities(yardstick, before, after),
         curves=[_curve(entry, run) for entry in entries for run in entry.runs],

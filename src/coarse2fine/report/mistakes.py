@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from .._util.arrays import Array, IntArray
 from ..figures.values import Confusions, Layout
 
 MOST_MISTAKES = 20  # that got better, or worse
+MOST_OF_A_CLASS = 8
 DECIMALS = 3  # of percentages
 MOST_CLUSTERS = 1_500  # of a matrix that can be looked at
 Cells = tuple[IntArray, IntArray, IntArray]  # true, predicted, and how often; none is 0
@@ -86,6 +87,25 @@ class Change(NamedTuple):
         before = None if self.before is None else np.round(self.before / samples, DECIMALS)
         return self._replace(before=before, after=np.round(self.after / samples, DECIMALS))
 
+    def most_frequent(
+        self, cells: IntArray, groups: IntArray, count: int, most: int
+    ) -> list[list[Mistake]]:
+        """Return the most frequent mistakes of each group, in percent.
+
+        Args:
+            cells: Some of the cells.
+            groups: The group that each of them is in, from 0.
+            count: How many groups there are.
+            most: How many mistakes of each.
+        """
+        order = np.lexsort((cells, -self.most[cells], groups))
+        groups, cells = groups[order], cells[order]
+        starts = np.searchsorted(groups, np.arange(count + 1))
+        kept = np.arange(len(cells)) - starts[groups] < most
+        mistakes = self.rates().listed(cells[kept])
+        cuts = np.searchsorted(groups[kept], np.arange(count + 1)).tolist()
+        return [mistakes[start:stop] for start, stop in pairwise(cuts)]
+
     def listed(self, cells: IntArray) -> list[Mistake]:
         """Return some of the cells."""
         before = [None] * len(cells) if self.before is None else self.before[cells].tolist()
@@ -99,14 +119,14 @@ def _counts_of(cells: IntArray, keys: IntArray, counts: IntArray) -> IntArray:
     return np.where(keys[places] == cells, counts[places], 0)
 
 
-def changed_mistakes(before: Confusions | None, after: Confusions) -> Mistakes:
-    """Return the mistakes that became most rarer and most more frequent.
+def mistakes_by_class(change: Change) -> list[list[Mistake]]:
+    """Return for each class what it was most often taken for, in percent."""
+    every = np.arange(len(change.rows))
+    return change.most_frequent(every, change.rows, len(change.samples), MOST_OF_A_CLASS)
 
-    Args:
-        before: Of the baseline; None where there is none, then no mistake is listed.
-        after: Of the method.
-    """
-    change = Change.of(before, after)
+
+def changed_mistakes(change: Change) -> Mistakes:
+    """Return the mistakes that became most rarer and most more frequent; none without baseline."""
     if change.before is None:
         return Mistakes([], [])
     rise = change.after - change.before
