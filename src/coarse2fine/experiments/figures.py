@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +26,7 @@ from ..figures.curves import Curve
 from ..figures.hierarchy import NamedHierarchy
 from ..figures.levels import Levels, RunLevels
 from ..figures.style import Panel
-from ..figures.values import Confusions
+from ..figures.values import Confusions, flat_hierarchies
 from ..hierarchy import Hierarchy
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
@@ -158,8 +157,7 @@ def _hierarchies_to_dict(found: Sequence[NamedHierarchy]) -> Json:
 
 
 def _hierarchies_from_dict(found: Json) -> list[NamedHierarchy]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+    with flat_hierarchies():
         return [
             NamedHierarchy(Hierarchy.from_dict(it), method, it.get("seed"))
             for method, it in found.items()

@@ -12,7 +12,7 @@ from .._util.arrays import Array
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
 from .letters import cut, inches, lettering
-from .style import Panel, add_title, add_x_label, new_panels
+from .style import Panel, add_title, add_x_label, draw_panels
 from .theme import BETTER, COLOURS, GREY, INK, WORSE, graph_objects, new_figure, shown
 from .values import compared, preferred, with_baseline
 
@@ -179,10 +179,7 @@ def _colours(gains: Array) -> list[str]:
 def draw(panels: Sequence[Panel[ClassAccuracies]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a bar for each class, the largest gain on top."""
     most = max((len(_rows(panel.values)) for panel in panels), default=0)
-    figure, places = new_panels(len(panels), height=0.9 + LINE * most, total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
-    return figure
+    return draw_panels(panels, _draw_panel, height=0.9 + LINE * most, total=width)
 
 
 def _draw_panel(axes: Any, panel: Panel[ClassAccuracies]) -> None:

@@ -15,7 +15,7 @@ from .._util.text import brief
 from ..errors import RunError
 from ..runs.directory import Metrics, Run
 from ..runs.result import RunResult
-from .style import FLAT, LineStyle, Panel, add_legend, add_title, line_styles, new_panels
+from .style import FLAT, LineStyle, Panel, add_legend, add_title, draw_panels, line_styles
 from .theme import GREY, INK, Look, graph_objects, looks_of, new_figure, shown
 
 TEST, VALIDATION = "test_accuracy", "accuracy"
@@ -213,13 +213,10 @@ def _add_marks(figure: Any, group: list[Mark]) -> None:
 def draw(panels: Sequence[Panel[Sequence[Curve]]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a line for each method, and thin ones for seeds."""
     height = 4.0 if width is None else FLAT
-    figure, places = new_panels(len(panels), 6.5, height, columns=2, total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
+    figure = draw_panels(panels, _draw_panel, width=6.5, height=height, columns=2, total=width)
     is_mean = any(len({curve.seed for curve in panel.values}) > 1 for panel in panels)
     note = "mean over seeds, as long as all train; thin lines: each seed"
-    add_legend(figure, places, note if is_mean else None)
-    return figure
+    return add_legend(figure, note if is_mean else None)
 
 
 def _draw_panel(axes: Any, panel: Panel[Sequence[Curve]]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..runs.result import RunResult
-from .style import LineStyle, Panel, add_legend, add_title, line_styles, new_panels
-from .values import Estimate, accuracies
+from .style import LineStyle, Panel, add_legend, add_title, draw_panels, line_styles
+from .values import Estimate, mean_accuracies
 
 Point = tuple[float, Estimate]
 
@@ -48,17 +48,14 @@ def values_of(runs: Iterable[RunResult], asked: float | None, samples: int | Non
         asked: See `Size`.
         samples: See `Size`.
     """
-    found = {name: Estimate.of(own.values()) for name, own in accuracies(runs).items()}
+    found = mean_accuracies(runs)
     return Size(asked, samples, found) if found else None
 
 
 def draw(panels: Sequence[Panel[Sequence[Size]]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a line for each method."""
-    figure, places = new_panels(len(panels), total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
-    add_legend(figure, places, "mean over seeds ± standard error")
-    return figure
+    figure = draw_panels(panels, _draw_panel, total=width)
+    return add_legend(figure, "mean over seeds ± standard error")
 
 
 def _draw_panel(axes: Any, panel: Panel[Sequence[Size]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ MARGINS = 0.4  # inches beside a panel, for its numbers
 DASHES = {"solid": "solid", "dot": "dotted", "dashdot": "dashdot"}  # plotly's, and matplotlib's
 MOST_PIXELS = 4e8  # take 1.6 GB while they are drawn
 KEY = 0.6  # inches beside a label of the legend
-Values = TypeVar("Values", covariant=True)
+Values = TypeVar("Values")
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,22 @@ def new_panels(
     return figure, panels[:count]
 
 
+def draw_panels(
+    panels: Sequence[Panel[Values]], draw_panel: Callable[[Any, Panel[Values]], None], **sizes: Any
+) -> Any:
+    """Return a figure of panels.
+
+    Args:
+        panels: What each shows.
+        draw_panel: Draws one into its axes.
+        **sizes: See `new_panels`.
+    """
+    figure, places = new_panels(len(panels), **sizes)
+    for panel, axes in zip(panels, places, strict=True):
+        draw_panel(axes, panel)
+    return figure
+
+
 def add_title(axes: Any, label: str, what: str = "", beside: float = 0.0) -> None:
     """Write above a panel what it shows, as much of it as there is room for.
 
@@ -140,20 +156,19 @@ def room_of(axes: Any) -> float:
     return float(axes.figure.get_figwidth()) / columns - 0.2
 
 
-def add_legend(figure: Any, panels: Iterable[Any], title: str | None = None) -> None:
-    """Put one legend for all panels below them, where it hides nothing.
+def add_legend(figure: Any, title: str | None = None) -> Any:
+    """Put one legend for all panels below them, where it hides nothing, and return the figure.
 
     Args:
-        figure: See `new_figure`.
-        panels: Those with labelled lines; a label that several have is shown once.
+        figure: Whose panels have labelled lines; a label that several have is shown once.
         title: Of the legend. Defaults to None.
     """
     found: dict[str, object] = {}
-    for axes in panels:
+    for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if not found:
-        return
+        return figure
     size, room = points("small"), figure.get_figwidth() - 0.2
     labels = [cut(label, room - KEY, size) for label in found]
     columns = int(room / (max(inches(label, size) for label in labels) + KEY))
@@ -165,6 +180,7 @@ def add_legend(figure: Any, panels: Iterable[Any], title: str | None = None) -> 
     legend.get_title().set_multialignment("center")
     for text in legend.get_texts():
         text.set(**lettering(text.get_text()))
+    return figure
 
 
 def points(size: str) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -52,6 +54,11 @@ def accuracies(runs: Iterable[RunResult]) -> dict[str, dict[int, float]]:
     for run in runs:
         found.setdefault(run.method, {})[run.seed] = 100 * run.accuracy
     return found
+
+
+def mean_accuracies(runs: Iterable[RunResult]) -> dict[str, Estimate]:
+    """Return the mean test accuracy of each method."""
+    return {name: Estimate.of(own.values()) for name, own in accuracies(runs).items()}
 
 
 # ----------------------------------------------------------------------------- confusions
@@ -199,6 +206,14 @@ def compared(
 
 
 # ------------------------------------------------------------------- classes in order
+
+
+@contextmanager
+def flat_hierarchies() -> Iterator[None]:
+    """Allow hierarchies without a level above the classes, which say so where one is trained."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+        yield
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from .._hierarchy.levels import to_class_indices
 from .._util.arrays import IntArray
 from ..errors import RunError
 from ..figures.curves import Curve, learning_curve
+from ..figures.values import flat_hierarchies
 from ..hierarchy import Hierarchy
 from ..runs.directory import Run, RunConfig
 from ..runs.find import SEED, runs_of_seed, seed_folders
@@ -69,8 +69,6 @@ class FinishedRun:
             )
         except (ValueError, TypeError) as error:
             raise _named(path, error) from None
-        except KeyError as error:
-            raise RunError(f"{path} is damaged: it has no {error}.") from None
         if predicted.shape != wanted.shape:
             raise RunError(f"{path} is damaged: {len(predicted)} of {len(wanted)} are predicted.")
         return np.asarray(predicted), np.asarray(wanted)
@@ -82,8 +80,7 @@ class FinishedRun:
         if not self.result.num_clusters:
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+            with flat_hierarchies():
                 return self.result.hierarchy().for_classes(self.class_names)
         except FileNotFoundError:
             raise RunError(f"there is no {path}, which belongs to the run.") from None
