@@ -175,10 +175,8 @@ def test_a_stopped_training_says_how_to_go_on_and_does(c2f, tmp_path):
 
 
 def test_a_training_stopped_before_it_began_says_so(c2f, monkeypatch):
-    from coarse2fine.cli import comparison
-
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison, "fit", stop)
+    monkeypatch.setattr("coarse2fine.training.fit.fit", stop)
     assert c2f("train", "shapes", "--json") == (130, "", "stopped before training began\n")

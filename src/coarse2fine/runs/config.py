@@ -297,14 +297,16 @@ class Config:
                 f"{self.curriculum_epochs!r} looks at the baseline."
             )
 
-    def with_recipe(self, recipe: "Config") -> "Config":
+    def with_recipe(self, recipe: "Config", **changes: Any) -> "Config":
         """Return the settings with those that are None taken from a recipe.
 
         Args:
             recipe: Settings of which only some are given, see `coarse2fine.training.recipes`.
+            **changes: Settings to replace at the same time.
         """
-        open_settings = (name for name, value in vars(self).items() if value is None)
-        return dataclasses.replace(self, **{name: getattr(recipe, name) for name in open_settings})
+        settings = {**vars(self), **changes}
+        recipe_of = {name: getattr(recipe, name) for name in settings if settings[name] is None}
+        return dataclasses.replace(self, **{**changes, **recipe_of})
 
     def is_needed(self, need: "Need") -> bool:
         """Whether any of the methods needs it, see `Method.needs`."""

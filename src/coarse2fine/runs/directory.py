@@ -243,12 +243,6 @@ class Run:
         return f"put back what was there, or {again}"
 
 
-def comparison_settings(path: Path) -> dict[str, Any]:
-    """Return the settings that a comparison was begun with."""
-    settings: dict[str, Any] = parse_json(path / CONFIG)["config"]
-    return settings
-
-
 def is_begun_comparison(path: Path) -> bool:
     """Whether a directory has the config of a comparison or a run."""
     return (path / CONFIG).is_file()

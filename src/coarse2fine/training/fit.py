@@ -23,11 +23,10 @@ from ..runs.hierarchies import read_hierarchy
 from ..runs.identity import import_path, structure, trust
 from ..runs.result import Result, RunResult
 from ..runs.writer import ComparisonWriter, locked
-from .memory import memory_errors_explained
-from .processes import PEER_SECONDS, launch, lost_peers_explained
+from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
-from .seed import SeedRuns, Study
+from .seed import SeedRuns
 
 
 def fit(
@@ -96,47 +95,44 @@ def fit(
             asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
         config = resolve(asked, source)
         given = given_hierarchy(hierarchy, config, source)
-        name = Path("runs") / default_name(config, source, given) if out is None else Path(out)
+        path = Path("runs") / default_name(config, source, given) if out is None else Path(out)
         fabric = launch(config, peer_seconds)
-        study = Study(
-            fabric=fabric,
-            asked=asked,
-            config=config,
-            source=source,
-            model=model if callable(model) else str(config.model),
-            hierarchy=given,
-            path=name,
-            watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
-            checkpoint_seconds=checkpoint_seconds,
-        )
+        is_writer = fabric.is_global_zero
         with (
             lost_peers_explained(fabric, peer_seconds),
-            locked(study.path) if fabric.is_global_zero else nullcontext(),
+            locked(path) if is_writer else nullcontext(),
         ):
-            return _compare(study)
-
-
-def _compare(study: Study) -> Result:
-    """Train everything for every seed, and store what came out."""
-    comparison = ComparisonWriter(study.path, study.config, study.fabric.is_global_zero)
-    comparison.begin()
-    study.fabric.barrier()
-    runs: list[RunResult] = []
-    remarks: list[str] = []
-    for seed in study.config.seeds:
-        of_seed = SeedRuns(study, seed)
-        runs += of_seed.train()
-        remarks += of_seed.remarks.values()
-    result = Result(tuple(runs), tuple(remarks), study.path)
-    comparison.finish(result.to_dict())
-    study.fabric.barrier()
-    return result
+            told = watcher if watcher is not None and is_writer else Watcher()
+            told.compare(path, config)
+            comparison = ComparisonWriter(path, config, is_writer)
+            comparison.begin()
+            fabric.barrier()
+            runs: list[RunResult] = []
+            remarks: list[str] = []
+            for seed in config.seeds:
+                of_seed = SeedRuns(
+                    fabric,
+                    asked,
+                    replace(config, seeds=(seed,)),
+                    source,
+                    model if callable(model) else str(config.model),
+                    given,
+                    path,
+                    told,
+                    checkpoint_seconds,
+                )
+                runs += of_seed.train()
+                remarks += of_seed.remarks.values()
+            result = Result(tuple(runs), tuple(remarks), path)
+            comparison.finish(result.to_dict())
+            fabric.barrier()
+            return result
 
 
 def resolve(config: Config, source: Source) -> Config:
     """Return the settings with the model and its recipe filled in for the data."""
     model = config.model or default_model(source.kind)
-    filled = replace(config, model=model).with_recipe(recipe_for(model))
+    filled = config.with_recipe(recipe_for(model), model=model)
     trust(model, model.partition("#")[0])
     for name in filled.method_settings or {}:
         if name.rpartition(".")[0] not in filled.methods:

@@ -1,9 +1,11 @@
-"""The processes of a training: how they start, how long they wait, and what if one is gone."""
+"""The processes of a training: how they start and wait, and what if one or memory is gone."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -13,11 +15,11 @@ from lightning_fabric import Fabric
 from lightning_fabric.strategies import STRATEGY_REGISTRY
 from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.fsdp import FSDPStrategy
+from torch import OutOfMemoryError
 from torch.distributed import DistError
 
 from ..errors import RunError
 from ..runs.config import Config
-from .memory import keep_freed_memory
 
 PEER_SECONDS = 600.0
 # Gloo, which connects processes on CPUs, raises a plain RuntimeError for everything. Its words
@@ -26,6 +28,10 @@ _LOST = re.compile(
     r"timed? ?out|connection (was )?(closed|reset|refused)|broken pipe|socket|remote process",
     re.IGNORECASE,
 )
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_LARGEST = 1 << 30
+# GPUs have an exception of their own; the CPU's is a plain RuntimeError, told by its words.
+_SHORT_OF_MEMORY = re.compile(r"not enough memory|out of memory|allocate memory", re.IGNORECASE)
 
 
 def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
@@ -119,3 +125,41 @@ def _end_children(fabric: Fabric) -> None:
     children.clear()
     for child in started:
         child.wait()
+
+
+def keep_freed_memory() -> bool:
+    """Tell the C library to keep freed memory, and return whether it could be told.
+
+    The activations of a step on the CPU are allocated anew each time. By default glibc gives
+    blocks of their size back to the system at once, and the page faults on the next ones
+    cost up to 40% of a step. Only glibc on Linux is told; elsewhere this does nothing.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return bool(
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST) and mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST - 1)
+    )
+
+
+@contextmanager
+def memory_errors_explained() -> Iterator[None]:
+    """Say in one sentence that memory has run out, however a library puts it.
+
+    Raises:
+        MemoryError: It has.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        is_short = isinstance(error, MemoryError | OutOfMemoryError)
+        if not is_short and not _SHORT_OF_MEMORY.search(str(error)):
+            raise
+        reason = (str(error) or "nothing more could be had").partition("\n")[0]
+        raise MemoryError(
+            f"memory has run out ({reason}); free some, and the same command goes on from the "
+            f"last checkpoint; or take another folder and a smaller batch_size, a larger "
+            f"accumulate, or fewer workers."
+        ) from error

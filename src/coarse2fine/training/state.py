@@ -1,7 +1,8 @@
-"""Where a training is: its progress, and the tensors of model and optimiser from all processes."""
+"""Where a training is: its progress, its optimiser, and the tensors of both from all processes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch.distributed.checkpoint.state_dict import (
 from ..checkpoints import Tensors
 from ..methods.base import Stage
 from ..runs.checkpoint import Checkpoint
+from ..runs.config import Config
 
 _WHOLE = StateDictOptions(full_state_dict=True)
 # Weights that never had a gradient have no state.
@@ -58,6 +60,29 @@ class Progress:
     def next_stage(self) -> None:
         """Go to the beginning of the next stage."""
         self.stage, self.epoch, self.best_epoch, self.best_accuracy = self.stage + 1, 0, 0, -1.0
+
+
+def make_optimiser(config: Config, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Return the optimiser that the settings name."""
+    rate, decay = config.learning_rate or 0.0, config.weight_decay or 0.0
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    if config.optimiser == "sgd":
+        momentum = config.momentum or 0.0
+        return torch.optim.SGD(trained, lr=rate, momentum=momentum, weight_decay=decay)
+    kind = torch.optim.AdamW if config.optimiser == "adamw" else torch.optim.Adam
+    return kind(trained, lr=rate, weight_decay=decay)
+
+
+def learning_rate(config: Config, epoch: int, epochs: int) -> float:
+    """Return the learning rate of an epoch: divided by 10 after each milestone.
+
+    Args:
+        config: The settings.
+        epoch: Counted from 0.
+        epochs: How many there are.
+    """
+    passed = sum(epoch >= round(share * epochs) for share in config.milestones or ())
+    return float(config.learning_rate or 0) * 0.1**passed
 
 
 def wrapped(model: Any) -> nn.Module:
