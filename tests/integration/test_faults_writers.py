@@ -18,7 +18,7 @@ import tiny
 from coarse2fine import RunError, fit
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.tasks import carry_out
-from coarse2fine.runs.writer import locked
+from coarse2fine.runs.guards import locked
 from coarse2fine.training import trainer
 from coarse2fine.training.trainer import Trainer
 

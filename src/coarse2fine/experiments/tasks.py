@@ -18,8 +18,8 @@ from ..methods import PLAIN
 from ..runs.config import irrelevant_settings, settings_affecting
 from ..runs.directory import Run
 from ..runs.find import longer_baseline
+from ..runs.guards import check_no_links, check_same
 from ..runs.result import BASELINE, RunResult
-from ..runs.writer import check_no_links, check_settings
 from ..training.fit import given_hierarchy
 from ..training.processes import launch, memory_errors_explained
 from ..training.progress import Watcher
@@ -106,7 +106,7 @@ class Task:
         """Raise a `RunError` where the run was made with other settings, or is damaged."""
         every = self.setting.config(self.variant, (self.seed,)).to_dict()
         others = tuple(every.keys() - self.settings.keys())
-        check_settings(self.path, self.settings, but=others)
+        check_same(self.path, {"config": self.settings}, but=others)
         _ = self.result
 
     @property

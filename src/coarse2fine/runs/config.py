@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
+from .._util.files import Json
 from ..methods import PLAIN, find_method
 from . import parsers, rules
 from .settings import Part, config_fields, documented, setting
@@ -312,12 +313,12 @@ class Config:
         """Whether any of the methods needs it, see `Method.needs`."""
         return any(need in find_method(method).needs for method in self.methods)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the settings as plain values."""
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> "Config":
+    def from_dict(cls, settings: Json) -> "Config":
         """Return the settings that `to_dict` gave."""
         if not isinstance(settings, dict):
             raise TypeError(f"the settings must be a dict. Got {short(settings)}.")

@@ -19,10 +19,11 @@ from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
 from ..runs.config import GIVEN, Config
+from ..runs.guards import locked
 from ..runs.hierarchies import read_hierarchy
 from ..runs.identity import import_path, structure, trust
 from ..runs.result import Result, RunResult
-from ..runs.writer import ComparisonWriter, locked
+from ..runs.writer import ComparisonWriter
 from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
@@ -79,7 +80,7 @@ def fit(
         >>> result = fit("shapes", epochs=45, batch_size=64)  # doctest: +SKIP
         >>> print(result)  # doctest: +SKIP
     """
-    asked = _named(data, model, hierarchy, settings)
+    asked = _named(data, model, hierarchy, **settings)
     with memory_errors_explained():
         source = load_data(
             data,
@@ -162,20 +163,21 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
     return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
 
 
-def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> Config:
+def _named(data: Any, model: Any, hierarchy: Any, **settings: Any) -> Config:
     """Return the settings, with Python objects by what they are called."""
     unknown = settings.keys() - {field.name for field in fields(Config)}
     if unknown:
         raise TypeError(f"fit() has no setting {sorted(unknown)[0]!r}; see coarse2fine.Config.")
-    names: dict[str, Any] = {"data": str(data) if isinstance(data, str | os.PathLike) else GIVEN}
-    if callable(model):
-        names["model"] = import_path(model)
-    elif model is not None:
-        names["model"] = model
-    if hierarchy is not None:
-        is_path = isinstance(hierarchy, str | os.PathLike)
-        names["hierarchy"] = str(hierarchy) if is_path else GIVEN
-    return Config(**names, **settings)
+    return Config(
+        _name(data),
+        model=import_path(model) if callable(model) else model,
+        hierarchy=None if hierarchy is None else _name(hierarchy),
+        **settings,
+    )
+
+
+def _name(given: Any) -> str:
+    return str(given) if isinstance(given, str | os.PathLike) else GIVEN
 
 
 def given_hierarchy(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:

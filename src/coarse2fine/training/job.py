@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn
 
+from .._util.files import Json
 from .._util.seeds import seed_of
 from ..checkpoints import Tensors
 from ..data import Batches, Data, Split, Transform, channel_statistics, input_shape
@@ -19,9 +21,12 @@ from ..methods import build_method
 from ..methods.base import Method, Plan
 from ..models import build_model
 from ..runs.config import Config
+from ..runs.directory import DataFacts
 from ..runs.identity import Factory
 from ..runs.result import RunResult
 from ..runs.writer import provenance
+from .evaluation import Scores
+from .state import Progress
 
 # Mean and deviation of the channels, as they are commonly used for these sets.
 _CIFAR = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
@@ -106,22 +111,57 @@ class Job:
         model.load_state_dict({**encoder, **own})
         return model
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Json:
         """Return what the run is set by, and what is needed to use its model."""
         data = self.data
+        facts = DataFacts(
+            kind=data.kind,
+            class_names=data.class_names,
+            columns=data.columns,
+            input_shape=input_shape(data.train),
+            samples=(len(data.train), len(data.val), len(data.test)),
+            fingerprint=data.fingerprint(),
+            transform=asdict(self.transform),
+        )
         return {
             **provenance(self.config),
             "method": self.method,
-            "data": {
-                "kind": data.kind,
-                "class_names": data.class_names,
-                "columns": data.columns,
-                "input_shape": input_shape(data.train),
-                "samples": [len(data.train), len(data.val), len(data.test)],
-                "fingerprint": data.fingerprint(),
-                "transform": asdict(self.transform),
-            },
+            "data": asdict(facts),
         }
+
+    def result(
+        self, method: Method, progress: Progress, scores: Mapping[str, Scores]
+    ) -> tuple[RunResult, Tensors]:
+        """Return what came out, and predictions and targets as a run stores them.
+
+        Args:
+            method: By which it was trained.
+            progress: Where it ended.
+            scores: Of the best epoch on the validation samples, if any, and the test samples.
+        """
+        stage, plan = method.stages[-1], self.plan
+        allowed = stage.exactly or stage.epochs
+        has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
+        targets = {"val": self.data.val.targets, "test": self.data.test.targets}
+        result = RunResult(
+            method=self.name,
+            seed=self.seed,
+            accuracy=scores["test"].level_accuracy,
+            val_accuracy=scores["val"].level_accuracy if "val" in scores else None,
+            best_epoch=progress.best_epoch,
+            epochs=progress.total,
+            seconds=progress.seconds,
+            levelled_off=has_levelled or "val" not in scores,
+            curriculum_epochs=plan.curriculum_epochs if "length" in method.needs else None,
+            num_clusters=plan.hierarchy.num_clusters if plan.hierarchy else (),
+            path=self.path,
+            by_rule=scores["test"].accuracies(targets["test"]),
+            own_epochs=self.continued.epochs if self.continued else None,
+        )
+        predictions: Tensors = {}
+        for part, found in scores.items():
+            predictions |= found.named_predictions(part, targets[part])
+        return result, predictions
 
     def batches(self, split: Split, fabric: Fabric) -> Batches:
         """Return the batches of a split for this process."""

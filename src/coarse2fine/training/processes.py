@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from lightning_fabric import Fabric
 from lightning_fabric.strategies import STRATEGY_REGISTRY
@@ -43,17 +43,15 @@ def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
     """
     if not 0 < peer_seconds < float("inf"):
         raise ValueError(f"peer_seconds must be more than 0. Got {peer_seconds}.")
-    options: dict[str, Any] = {"devices": config.devices, "strategy": config.strategy}
+    devices, nodes, strategy = config.devices, 1, config.strategy
     if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
-        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-        options |= {"devices": local, "num_nodes": world // local}
-        if config.strategy == "auto" and world > 1:
-            options["strategy"] = "ddp"
-    options |= {"accelerator": config.accelerator, "precision": config.precision}
-    fabric = _fabric(options)
+        devices, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+        nodes = world // devices
+        strategy = "ddp" if strategy == "auto" and world > 1 else strategy
+    fabric = _fabric(config, devices, nodes, strategy)
     if isinstance(fabric.strategy, DDPStrategy | FSDPStrategy):
-        strategy = _waiting_strategy(config.strategy, fabric.strategy, peer_seconds)
-        fabric = _fabric({**options, "strategy": strategy})
+        waiting = _waiting_strategy(config.strategy, fabric.strategy, peer_seconds)
+        fabric = _fabric(config, devices, nodes, waiting)
     with lost_peers_explained(fabric, peer_seconds):
         fabric.launch()
     if fabric.device.type == "cpu":
@@ -61,12 +59,20 @@ def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
     return fabric
 
 
-def _fabric(options: dict[str, Any]) -> Fabric:
+def _fabric(config: Config, devices: int | str, nodes: int, strategy: Any) -> Fabric:
     try:
-        return Fabric(**options)
+        return Fabric(
+            accelerator=config.accelerator,
+            strategy=strategy,
+            devices=devices,
+            num_nodes=nodes,
+            precision=cast(Any, config.precision),
+        )
     except (RuntimeError, ValueError, ImportError) as error:
-        asked = ", ".join(f"{name} {value!r}" for name, value in options.items())
-        raise ValueError(f"this machine cannot train with {asked}: {error}") from error
+        raise ValueError(
+            f"this machine cannot train with devices {devices!r}, strategy {strategy!r}, "
+            f"accelerator {config.accelerator!r}, precision {config.precision!r}: {error}"
+        ) from error
 
 
 def _waiting_strategy(name: str, found: Any, seconds: float) -> Any:

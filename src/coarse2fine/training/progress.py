@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._util.files import writing
+from .._util.files import Json, writing
 from .._util.text import printable
 from ..errors import require
 from ..runs.config import Config
@@ -143,7 +143,7 @@ class JsonLines(Watcher):
         self._write("end", result.to_dict())
 
     @staticmethod
-    def _write(event: str, content: dict[str, Any]) -> None:
+    def _write(event: str, content: Json) -> None:
         with writing(Path("the standard output")):
             sys.stdout.write(json.dumps({"event": event, **content}) + "\n")
             sys.stdout.flush()

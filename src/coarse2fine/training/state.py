@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_model_state_dict,
     set_optimizer_state_dict,
 )
+from torch.optim.optimizer import StateDict
 
 from ..checkpoints import Tensors
 from ..methods.base import Stage
@@ -120,7 +121,7 @@ def restore_state(
         set_optimizer_state_dict(model, optimiser, state, options=_PARTIAL)
 
 
-def flat_state(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
+def flat_state(state: Mapping[str, Mapping[str, Tensor | float | None]]) -> Tensors:
     """Return an optimiser's state, parameter → name → value, as one flat dict of tensors."""
     return {
         f"{parameter}/{name}": torch.as_tensor(value)
@@ -130,7 +131,7 @@ def flat_state(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
     }
 
 
-def nested_state(tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> dict[str, Any]:
+def nested_state(tensors: Tensors, groups: list[StateDict]) -> StateDict:
     """Return an optimiser's state dict from what `flat_state` gave and its groups."""
     state: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

@@ -22,9 +22,10 @@ from ..errors import RunError
 from ..methods.base import Stage
 from ..runs.checkpoint import Checkpoint
 from ..runs.config import irrelevant_settings
+from ..runs.guards import locked
 from ..runs.identity import trust
 from ..runs.result import BASELINE, RunResult
-from ..runs.writer import RunWriter, locked
+from ..runs.writer import RunWriter
 from .evaluation import Scores, check_finite, evaluate, sample_losses, sum_over
 from .finite import (
     REMEDY,
@@ -141,8 +142,7 @@ class Trainer:
 
     def _finish(self) -> None:
         """Test the model of the best epoch, and store all that came out."""
-        job, stage, progress = self.job, self.method.stages[-1], self.progress
-        best = job.new_model(stage.outputs)
+        best = self.job.new_model(self.method.stages[-1].outputs)
         best.load_state_dict(self.best)
         model = self.fabric.setup_module(best.to(self.fabric.device))
         scores = {
@@ -150,32 +150,9 @@ class Trainer:
             for part in ("val", "test")
             if part in self.batches
         }
-        if not self.run.is_writer:
-            return
-        allowed = stage.exactly or stage.epochs
-        has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
-        result = RunResult(
-            method=job.name,
-            seed=job.seed,
-            accuracy=scores["test"].level_accuracy,
-            val_accuracy=scores["val"].level_accuracy if "val" in scores else None,
-            best_epoch=progress.best_epoch,
-            epochs=progress.total,
-            seconds=progress.seconds,
-            levelled_off=has_levelled or "val" not in scores,
-            curriculum_epochs=job.plan.curriculum_epochs if "length" in self.method.needs else None,
-            num_clusters=job.plan.hierarchy.num_clusters if job.plan.hierarchy else (),
-            path=self.run.path,
-            by_rule=scores["test"].accuracies(job.data.test.targets),
-            own_epochs=job.continued.epochs if job.continued else None,
-        )
-        targets = {"val": job.data.val.targets, "test": job.data.test.targets}
-        predictions = {
-            name: tensor
-            for part, found in scores.items()
-            for name, tensor in found.named_predictions(part, targets[part]).items()
-        }
-        self.run.finish(self.best, self.method.state_dict(), predictions, result.to_dict())
+        if self.run.is_writer:
+            result, predictions = self.job.result(self.method, self.progress, scores)
+            self.run.finish(self.best, self.method.state_dict(), predictions, result.to_dict())
 
     def _resume(self) -> None:
         """Take up the run's last checkpoint, or begin."""
