@@ -53,7 +53,7 @@ def take_part(rank, port, out, patience, victim, how):
     }
     if rank == victim:
         killing.die = {"stalls": stall, "dies": killing.die}[how]
-        killing.die_at([Trainer], "_train_epoch", 5)
+        killing.die_at([Trainer], "_train_batches", 5)
     faulty.small_fit(out, peer_seconds=patience)
 
 

@@ -11,7 +11,7 @@ import torch
 from studies import Net, metrics, same_tensors, table, train, weights
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from coarse2fine.data import Batches, Data
+from coarse2fine.data import Data
 from coarse2fine.methods import METHODS
 from coarse2fine.training import evaluation, trainer
 
@@ -53,15 +53,15 @@ def _is_in_an_optimiser():
 def waits_in_an_epoch(path, method, monkeypatch, batch_size, **changes):
     """How often the batches of an epoch wait, by the size of a batch."""
     found = []
-    whole = Batches.shuffled
+    whole = trainer.Trainer._train_batches
 
-    def counted(self, key):
-        """From the first batch until all that is done with the last."""
+    def counted(self):
         with Waits() as waits:
-            yield from whole(self, key)
+            loss = whole(self)
         found.append(waits.count)
+        return loss
 
-    monkeypatch.setattr(Batches, "shuffled", counted)
+    monkeypatch.setattr(trainer.Trainer, "_train_batches", counted)
     split = table(64)
     data = Data("table", split, split.take(range(8)), split.take(range(8)))
     train(path, method, data=data, epochs=4, batch_size=batch_size, clip=1.0, **changes)

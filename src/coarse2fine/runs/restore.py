@@ -17,7 +17,7 @@ from ..errors import RunError
 from ..models import build_model, is_ours
 from .config import Config
 from .directory import CONFIG, WEIGHTS, Run
-from .identity import Factory, stored_config, stored_model, structure_for
+from .identity import Factory, stored_config, stored_model, structure
 from .result import RunResult
 
 
@@ -98,7 +98,7 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
     try:
         _check_fits(factory, len(names), shape, kind, weights)
         made = build_model(factory, len(names), shape, kind)
-        if known and structure_for(factory, len(names), shape, kind) != known:
+        if known and structure(factory, len(names), shape, kind) != known:
             raise ValueError(f"what {name} makes now is another model")
         made.load_state_dict(weights)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -108,6 +108,24 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
         ) from None
     return Trained(
         path, made.eval(), config, kind, names, facts.columns, shape, transform, facts.fingerprint
+    )
+
+
+def sampled(source: Source, config: Config, val_share: float) -> Data:
+    """Return the samples of a training.
+
+    Args:
+        source: The samples before they are divided.
+        config: The settings, whose first seed counts.
+        val_share: The share that is kept for validation.
+    """
+    return sample(
+        source,
+        train_size=config.train_size,
+        val_share=val_share,
+        test_share=config.test_share,
+        seed=config.seeds[0],
+        stratify=config.stratify,
     )
 
 
@@ -121,14 +139,7 @@ def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> 
     """
     for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
         try:
-            data = sample(
-                source,
-                train_size=config.train_size,
-                val_share=val_share,
-                test_share=config.test_share,
-                seed=config.seeds[0],
-                stratify=config.stratify,
-            )
+            data = sampled(source, config, val_share)
         except ValueError:  # data of another size, which cannot be divided like that
             return None
         if data.fingerprint() == fingerprint:

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import nn
 
-from ..data import Data, Source
+from ..data import Data, Source, input_shape
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
@@ -93,7 +93,9 @@ def fit(
             text=asked.text,
         )
         if callable(model):
-            asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
+            train = source.train
+            made = structure(model, len(train.class_names), input_shape(train), source.kind)
+            asked = replace(asked, model=f"{asked.model}#{made}")
         config = resolve(asked, source)
         given = given_hierarchy(hierarchy, config, source)
         path = Path("runs") / default_name(config, source, given) if out is None else Path(out)

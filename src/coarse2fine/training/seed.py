@@ -9,21 +9,20 @@ from typing import Any, cast
 
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
-from torch import nn
 
 from .. import heads
 from ..clustering import Linkage
 from ..curriculum import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
-from ..data import Data, Source, input_shape, sample
+from ..data import Data, Source
 from ..data.sampling import warn_of_absent_classes
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..methods import PLAIN, find_method
 from ..methods.base import Plan
-from ..models import build_model
 from ..runs.config import CANDIDATES, Config
 from ..runs.directory import Run
 from ..runs.find import longer_baseline
 from ..runs.identity import Factory
+from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
 from .job import Job
 from .progress import Watcher
@@ -81,11 +80,15 @@ class SeedRuns:
     @cached_property
     def data(self) -> Data:
         """The samples to train, validate and test on."""
-        data = self._sampled(self.config.val_share or 0.0)
+        data = sampled(self.source, self.config, self.config.val_share or 0.0)
         self._check_validation(data)
         warn_of_absent_classes(data)
         # The search for T has its validation samples; the trainings it is for have none.
-        return self._sampled(0.0) if self.config.curriculum_epochs == "search" else data
+        return (
+            sampled(self.source, self.config, 0.0)
+            if self.config.curriculum_epochs == "search"
+            else data
+        )
 
     @cached_property
     def baseline(self) -> RunResult | None:
@@ -108,17 +111,6 @@ class SeedRuns:
         if baseline.epochs >= epochs:
             return baseline
         return self.run(PLAIN, BASELINE, continued=baseline, exactly=epochs)
-
-    def _sampled(self, val_share: float) -> Data:
-        config = self.config
-        return sample(
-            self.source,
-            train_size=config.train_size,
-            val_share=val_share,
-            test_share=config.test_share,
-            seed=self.seed,
-            stratify=config.stratify,
-        )
 
     def _check_validation(self, data: Data) -> None:
         """Refuse at once what needs validation samples, where there are none."""
@@ -145,7 +137,7 @@ class SeedRuns:
         """The final layer's weight in the trained baseline, one row a class."""
         if self.baseline is None:
             raise ValueError("this method needs a baseline.")
-        trained = trained_model(self.baseline, self.model, self.data)
+        trained = self.baseline.model(self.model)
         return heads.class_vectors(trained, self.config.head).detach().numpy()
 
     @cached_property
@@ -198,7 +190,7 @@ class SeedRuns:
         candidates = [length for length in CANDIDATES if length < (self.config.epochs or 1)]
         if not candidates:
             raise ValueError(f"to search for T, epochs must be more than {CANDIDATES[0]}.")
-        data = self._sampled(self.config.val_share or 0.0)
+        data = sampled(self.source, self.config, self.config.val_share or 0.0)
         baseline = self.run(PLAIN, f"{self.search}/baseline", data)
         hierarchy = self._hierarchy(baseline, data, f"{self.search}/")
         method = next(name for name in self.config.methods if "length" in find_method(name).needs)
@@ -275,7 +267,7 @@ class SeedRuns:
 def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> Hierarchy:
     """Return the hierarchy of a trained model by the settings' metric and linkage."""
     return Hierarchy.from_classifier(
-        trained_model(run, model, data),
+        run.model(model),
         config.metric,
         head=config.head,
         confusion=run.predictions("val") if config.metric in CONFUSION_METRICS else None,
@@ -283,13 +275,6 @@ def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> 
         seed=run.seed,
         class_names=data.class_names,
     )
-
-
-def trained_model(run: RunResult, model: Factory, data: Data) -> nn.Module:
-    """Return the model of a finished training."""
-    trained = build_model(model, len(data.class_names), input_shape(data.train), data.kind)
-    trained.load_state_dict(Run(run.path).weights())
-    return trained
 
 
 def run_name(method: str) -> str:

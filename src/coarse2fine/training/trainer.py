@@ -93,7 +93,8 @@ class Trainer:
                     self._begin()
                     try:
                         while self._is_going_on():
-                            self._train_epoch()
+                            self._begin_epoch()
+                            self._end_epoch(self._train_batches())
                     except SpoiledEpochError as error:
                         self._name_what_spoiled(error)
                     self._finish()
@@ -126,7 +127,8 @@ class Trainer:
         self.method = self.job.new_method().to(self.fabric.device)  # without what it has learned
         self._resume()
         while self._is_going_on() and self.progress.total < error.epoch:
-            self._train_epoch()
+            self._begin_epoch()
+            self._end_epoch(self._train_batches())
         # Only where the device does not give the same numbers twice.
         raise ValueError(f"{error}, though not a second time; {REMEDY} {SAVED}") from error
 
@@ -145,7 +147,7 @@ class Trainer:
         best = self.job.new_model(self.method.stages[-1].outputs)
         best.load_state_dict(self.best)
         model = self.fabric.setup_module(best.to(self.fabric.device))
-        scores = {
+        scores: dict[str, Scores] = {
             part: evaluate(self.fabric, model, self.batches[part], decide=self.method.decide)
             for part in ("val", "test")
             if part in self.batches
@@ -191,12 +193,23 @@ class Trainer:
             make_optimiser(self.config, self.model.parameters())
         )
 
-    def _train_epoch(self) -> None:
-        """Go through the training batches once, then validate and note the epoch down."""
-        fabric, progress, started = self.fabric, self.progress, time.perf_counter()
-        rate = self._begin_epoch()
+    # ------------------------------------------------------------------------- an epoch
+
+    def _begin_epoch(self) -> None:
+        """Set the method and the learning rate of an epoch."""
+        self.started = time.perf_counter()
+        progress, stage = self.progress, self.method.stages[self.progress.stage]
+        self.method.begin_epoch(progress.stage, progress.epoch, self._sample_losses)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(self.config, progress.epoch, stage.epochs)
+
+    def _train_batches(self) -> float:
+        """Go through the training batches once, and return the mean loss."""
+        fabric, progress = self.fabric, self.progress
         key = (self.job.seed, progress.stage, progress.epoch)
         torch.manual_seed(seed_of("layers", *key, fabric.global_rank))
+        self.model.train()
+        self.method.train()
         total, spoiled = torch.zeros((), device=fabric.device), FirstSpoiled(fabric.device)
         # Nothing in this loop may wait for the device, or it idles until the next batch.
         for number, batch in enumerate(self.batches["train"].shuffled(key), 1):
@@ -221,19 +234,7 @@ class Trainer:
             self.method.end_batch(self._total)
         self._check_unspoiled(spoiled)
         samples = len(self.batches["train"].split)
-        mean_loss = float(self._total(total)) / fabric.world_size / samples
-        self._end_epoch(started, mean_loss, rate, samples / (time.perf_counter() - started))
-
-    def _begin_epoch(self) -> float:
-        """Set the method, the learning rate and the modes of an epoch, and return the rate."""
-        progress, stage = self.progress, self.method.stages[self.progress.stage]
-        self.method.begin_epoch(progress.stage, progress.epoch, self._sample_losses)
-        rate = learning_rate(self.config, progress.epoch, stage.epochs)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.model.train()
-        self.method.train()
-        return rate
+        return float(self._total(total)) / fabric.world_size / samples
 
     def _clip_gradients(self) -> None:
         if self.config.clip is not None:
@@ -255,14 +256,15 @@ class Trainer:
             where = f"at the end of {self._epoch_in_words}"
             raise ValueError(f"{where} {spoiled_weights}; {REMEDY} {SAVED}")
 
-    def _end_epoch(self, started: float, loss: float, rate: float, speed: float) -> None:
+    def _end_epoch(self, loss: float) -> None:
         """Validate, keep what is best so far, note the epoch down, and save it if it is time."""
         progress, stage = self.progress, self.method.stages[self.progress.stage]
+        trained = time.perf_counter() - self.started
         scores = self._scores("val")
         test_scores = self._scores("test") if self.config.track_test else None
         progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
         self._keep_best(stage, scores)
-        progress.seconds += time.perf_counter() - started
+        progress.seconds += time.perf_counter() - self.started
         self.run.log(
             {
                 "stage": progress.stage,
@@ -273,8 +275,8 @@ class Trainer:
                 "level_accuracy": scores.level_accuracy if scores else None,
                 "accuracy": scores.accuracy if scores else None,
                 **({"test_accuracy": test_scores.accuracy} if test_scores else {}),
-                "learning_rate": rate,
-                "images_per_second": speed,
+                "learning_rate": self.optimiser.param_groups[0]["lr"],
+                "images_per_second": len(self.batches["train"].split) / trained,
                 "seconds": progress.seconds,
             }
         )
