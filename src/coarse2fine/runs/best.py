@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from .._util.files import writing
+from .._util.files import Json, writing
 from .directory import BEST, CHECKPOINT, KEPT, RESULT, Run
 from .find import find_run, runs_of_seed, seed_folders
+from .guards import check_no_links
 from .result import BASELINE, RunResult
 from .statistics import Paired, paired
-from .writer import check_no_links
 
 FEW_SAMPLES = 300  # a validation set below this is called small
 EARLY = 0.1  # the share of its epochs within which a baseline's best epoch is called early
@@ -34,7 +34,7 @@ class Choice:
     sentence: str
     doubts: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> Json:
         """Return the choice as plain values."""
         run = self.run
         return {

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._util.files import Json
 from .._util.text import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
@@ -66,7 +67,7 @@ class RunResult:
     own_epochs: int | None = None
     val_samples: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the result as plain values, without the path, which may change."""
         content = asdict(self)
         del content["path"]
@@ -212,7 +213,7 @@ class Result:
         plain = {run.seed: run.accuracy for run in self.of(BASELINE)}
         return [run.accuracy - plain[run.seed] for run in self.of(method) if run.seed in plain]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the comparison as plain values."""
         return {
             "runs": [run.to_dict() for run in self.runs],
