@@ -83,23 +83,31 @@ def test_without_validation_samples_nothing_speaks_for_a_model():
     [
         (
             runs(baseline=[0.364], continuous=[0.385]),
-            "use continuous: it validates 2.10 points better than the baseline (38.50 and "
-            "36.40 %). With one seed this may be chance; three or more would tell.",
+            (
+                "use continuous: it validates 2.10 points better than the baseline (38.50 and "
+                "36.40 %). With one seed this may be chance; three or more would tell."
+            ),
         ),
         (
             runs(baseline=[0.385], continuous=[0.364], staged=[0.380]),
-            "use the baseline: it validates 0.50 points better than staged (38.50 and 38.00 %). "
-            "With one seed this may be chance; three or more would tell.",
+            (
+                "use the baseline: it validates 0.50 points better than staged (38.50 and 38.00 %). "
+                "With one seed this may be chance; three or more would tell."
+            ),
         ),
         (
             runs(baseline=[0.385], continuous=[0.385]),
-            "use the baseline: continuous validates no better (38.50 and 38.50 %). With one seed "
-            "this may be chance; three or more would tell.",
+            (
+                "use the baseline: continuous validates no better (38.50 and 38.50 %). With one seed "
+                "this may be chance; three or more would tell."
+            ),
         ),
         (
             runs(baseline=[0.2, 0.3, 0.4], continuous=[0.3, 0.41, 0.52]),
-            "use continuous: it validates 11.00 points better than the baseline (41.00 and "
-            "30.00 %, mean of 3 seeds); of its seeds, 2 validates best.",
+            (
+                "use continuous: it validates 11.00 points better than the baseline (41.00 and "
+                "30.00 %, mean of 3 seeds); of its seeds, 2 validates best."
+            ),
         ),
         (
             runs(continuous=[0.4]),

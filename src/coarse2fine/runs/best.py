@@ -164,8 +164,10 @@ def _early(baselines: Mapping[int, RunResult]) -> list[str]:
         return []
     run = found[0]
     return [
-        f"The baseline of seed {run.seed} was best at epoch {run.best_epoch} of {run.epochs}, so "
-        f"it overfits early; a smaller learning rate may change the outcome."
+        (
+            f"The baseline of seed {run.seed} was best at epoch {run.best_epoch} of {run.epochs}, so "
+            f"it overfits early; a smaller learning rate may change the outcome."
+        )
     ]
 
 
