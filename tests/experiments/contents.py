@@ -25,6 +25,7 @@ def run(method: str, seed: int, accuracy: float, **changes: Any) -> dict[str, An
         "num_clusters": [],
         "by_rule": {},
         "own_epochs": None,
+        "val_samples": None,
         **changes,
     }
 

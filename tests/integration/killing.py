@@ -18,6 +18,7 @@ from coarse2fine.methods import METHODS as LOCATIONS
 from coarse2fine.methods.continuous import Continuous
 from coarse2fine.runs import checkpoint
 from coarse2fine.runs import writer as run
+from coarse2fine.runs.directory import BEST
 from coarse2fine.training.trainer import Trainer
 
 # How long to wait for what takes a second or two: more means that it hangs, however busy the
@@ -276,16 +277,21 @@ def leftovers(out):
 
 
 def outcome(out):
-    """All that must be the same to the bit: weights, predictions, metrics, results."""
+    """All that must be the same to the bit: weights, predictions, metrics, results.
+
+    Without the copy of the best run, which a sweep does not make.
+    """
     found = {}
-    for path in sorted(Path(out).rglob("*.safetensors")):
+    kept = [path for path in sorted(Path(out).rglob("*")) if Path(out, BEST) not in path.parents]
+    for path in (path for path in kept if path.suffix == ".safetensors"):
         found[str(path.relative_to(out))] = {k: v.tolist() for k, v in load_file(path).items()}
-    for path in sorted(Path(out).rglob(run.METRICS)):
+    for path in (path for path in kept if path.name == run.METRICS):
         lines = run.Run(path.parent).metrics()
         timings = ("seconds", "images_per_second")
-        kept = [{k: v for k, v in line.items() if k not in timings} for line in lines]
-        found[str(path.relative_to(out))] = kept
-    for path in sorted(Path(out).rglob(run.RESULT)):
+        found[str(path.relative_to(out))] = [
+            {k: v for k, v in line.items() if k not in timings} for line in lines
+        ]
+    for path in (path for path in kept if path.name == run.RESULT):
         if path.parent != Path(out):
             result = run.parse_json(path)["result"]
             found[str(path.relative_to(out))] = {k: v for k, v in result.items() if k != "seconds"}

@@ -61,7 +61,7 @@ def test_what_methods_have_learned_is_part_of_what_is_compared(undisturbed):
         for name, tensors in undisturbed.items()
         if name.endswith("checkpoint/method.safetensors")
     }
-    assert state.keys() == {"continuous", "multitask", "spl", "dp-l", "dp-li", "nbdt"}
+    assert state.keys() == {"spl", "dp-l", "dp-li", "nbdt"}
     values = state["dp-li"]["instances.values"]
     assert len(set(values)) > 0.9 * len(values)
     assert state["spl"]["threshold"] > 0

@@ -49,7 +49,7 @@ def test_baseline_and_methods_are_trained_and_compared(tmp_path):
     assert [(run.method, run.seed) for run in result.runs] == [
         (method, seed) for seed in (0, 3) for method in result.methods
     ]
-    assert names(tmp_path / "out") == ["config.json", "result.json", "seed-0", "seed-3"]
+    assert names(tmp_path / "out") == ["best", "config.json", "result.json", "seed-0", "seed-3"]
     runs = ["baseline", "baseline-10", "continuous", "staged"]  # staged took 10 epochs
     assert names(tmp_path / "out" / "seed-3") == runs
     for run in result.runs:

@@ -100,7 +100,7 @@ def test_a_finished_run_holds_what_the_design_says(tmp_path):
         "predictions.safetensors",
         "result.json",
     ]
-    assert names(tmp_path / "checkpoint") == ["method.safetensors", "model.safetensors"]
+    assert names(tmp_path / "checkpoint") == ["model.safetensors"]
     stored = json.loads((tmp_path / "config.json").read_text())
     assert stored["format"] == "coarse2fine run"
     assert stored["config"]["learning_rate"] == 0.02
