@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coarse2fine.experiments import drawing
-from coarse2fine.experiments.content import results_from_dict, values_to_dict
-from coarse2fine.experiments.values import figure_values
+from coarse2fine.experiments import figures
+from coarse2fine.experiments.content import results_from_dict
 from coarse2fine.runs.result import RunResult
 
 
@@ -80,12 +79,13 @@ def content(*rows: dict[str, Any], figure: str | None = None) -> dict[str, Any]:
 
 def stored_values(figure: str, runs: Sequence[RunResult]) -> dict[str, Any]:
     """What is stored of runs for a figure."""
-    return values_to_dict(figure_values(figure, runs))
+    return figures.values_to_dict(figure, figures.figure_values(figure, runs))
 
 
 def draw_figure(figure: str, content: dict[str, Any], width: float | None = None) -> Any:
     """The figure of a content, as it is drawn once the content is read."""
-    return drawing.draw_figure(figure, results_from_dict(content).rows, width)
+    results = results_from_dict({**content, "figure": figure})
+    return figures.draw_figure(figure, results.rows, width)
 
 
 def legend(figure: Any) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from contents import content, draw_figure, legend, lines, row, stored_values, variant
 
-from coarse2fine.experiments.values import FIGURES
+from coarse2fine.experiments.figures import FIGURES
 
 C2F, STAGED = variant("continuous", "C2F"), variant("staged", "staged C2F")
 ERROR = 1 / math.sqrt(3)  # of three values one apart

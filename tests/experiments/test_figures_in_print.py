@@ -8,7 +8,7 @@ import pytest
 from contents import content, draw_figure, row, variant
 
 from coarse2fine import Hierarchy
-from coarse2fine.experiments.values import FIGURES
+from coarse2fine.experiments.figures import FIGURES
 from coarse2fine.figures import letters
 from coarse2fine.figures.letters import cut, drawable, fitted, inches, lettering
 from coarse2fine.figures.style import new_figure, printed, save

@@ -10,7 +10,7 @@ from contents import content, draw_figure, legend, lines, row, stored_values, va
 from torch import nn
 
 from coarse2fine import Hierarchy, fit
-from coarse2fine.experiments.values import FIGURES
+from coarse2fine.experiments.figures import FIGURES
 from coarse2fine.figures import confusion
 from coarse2fine.figures.style import save
 

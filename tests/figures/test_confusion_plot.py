@@ -8,8 +8,8 @@ import pytest
 from coarse2fine import confusion_matrix
 from coarse2fine._hierarchy.nesting import edges, nested_order
 from coarse2fine.figures.confusion import ConfusionPair
-from coarse2fine.figures.counts import count_confusions
 from coarse2fine.figures.heatmap import plot
+from coarse2fine.figures.values import count_confusions
 
 COARSE = np.array([0, 1, 0, 2, 1])
 FINE = np.array([0, 1, 2, 3, 4])

@@ -10,11 +10,10 @@ import pytest
 
 from coarse2fine import Hierarchy, MissingExtraError
 from coarse2fine.figures.classes import plot as class_gains
-from coarse2fine.figures.colours import COLOURS
 from coarse2fine.figures.curves import Curve
 from coarse2fine.figures.curves import plot as curves
 from coarse2fine.figures.levels import plot as levels
-from coarse2fine.figures.theme import shown
+from coarse2fine.figures.theme import COLOURS, shown
 
 curve = partial(Curve, is_test=True)
 PLAIN = [

@@ -123,8 +123,10 @@ def test_more_than_1500_classes_are_confused_by_cluster(tmp_path, count, level):
     fine = np.arange(count) // 3
     tree = Hierarchy.from_levels([fine // 10, fine])
     path = make_comparison(tmp_path, tree, methods={"baseline": 0.4, "continuous": 0.5})
-    confusion = plain_content([path])["confusion"]
+    content = plain_content([path])
+    confusion = content["confusion"]
     assert confusion["level"] == level
+    assert (content["taken_for"] is None) == (level is not None)
     owner = np.arange(count) if level is None else fine
     assert confusion["samples"] == (30 * np.bincount(owner)).tolist()
     rows, columns, counts = confusion["after"]

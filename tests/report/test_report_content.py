@@ -56,6 +56,15 @@ def test_mistakes_are_counted_before_and_after(content):
     }
 
 
+def test_each_class_has_what_it_was_most_often_taken_for(content):
+    assert content["taken_for"] == [
+        [[0, 1, 50, 0]],
+        [[1, 0, 0, 50], [1, 3, 50, 0]],
+        [[2, 3, 50, 0]],
+        [[3, 0, 100, 50]],
+    ]
+
+
 def test_mistakes_have_their_severity_and_levels_their_accuracy(content):
     assert content["severity"] == {
         "before": 1.6,

@@ -9,8 +9,8 @@ import torch
 from studies import NAMES, compare, hierarchy, metrics
 
 from coarse2fine import Result, RunResult, confusion_matrix, level_accuracies
-from coarse2fine.figures.counts import confusions, count_confusions
 from coarse2fine.figures.curves import learning_curve
+from coarse2fine.figures.values import confusions, count_confusions
 from coarse2fine.runs.checkpoint import save_tensors
 
 TARGETS = [0, 0, 1, 2, 3, 3, 4, 5]

@@ -14,7 +14,7 @@ from ..errors import RunError
 from .process import say
 
 if TYPE_CHECKING:
-    from ..figures.panels import Panel
+    from ..figures.style import Panel
     from ..report.runs import Entry
 
 EXAMPLES = (
@@ -115,7 +115,7 @@ def _together(kind: str, sources: Sequence[Path]) -> list[list[Path]]:
 
 def _from_file(path: Path) -> Panel[Any]:
     from ..figures.hierarchy import NamedHierarchy
-    from ..figures.panels import Panel
+    from ..figures.style import Panel
     from ..runs.hierarchies import read_hierarchy
 
     return Panel(path.stem, {}, [NamedHierarchy(read_hierarchy(path))])
@@ -126,7 +126,7 @@ def _from_runs(
 ) -> Panel[Any]:
     """Return what there is to draw of the runs of one comparison."""
     from ..figures import find_figure
-    from ..figures.panels import Panel
+    from ..figures.style import Panel
     from ..report.runs import gather
     from ..runs.result import BASELINE
 

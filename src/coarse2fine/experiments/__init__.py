@@ -16,10 +16,10 @@ EXPERIMENTS = {
     "real-size": "coarse2fine.experiments.paper.real:SIZE",
     "methods": "coarse2fine.experiments.paper.real:METHODS",
     "staged": "coarse2fine.experiments.paper.real:STAGED",
-    "sensitivity": "coarse2fine.experiments.paper.inspection:SENSITIVITY",
-    "curves": "coarse2fine.experiments.paper.inspection:CURVES",
-    "confusion": "coarse2fine.experiments.paper.inspection:CONFUSION",
-    "hierarchy": "coarse2fine.experiments.paper.inspection:HIERARCHY",
+    "sensitivity": "coarse2fine.experiments.paper.real:SENSITIVITY",
+    "curves": "coarse2fine.experiments.paper.real:CURVES",
+    "confusion": "coarse2fine.experiments.paper.real:CONFUSION",
+    "hierarchy": "coarse2fine.experiments.paper.real:HIERARCHY",
     "imagenet": "coarse2fine.experiments.paper.real:IMAGENET",
 }
 

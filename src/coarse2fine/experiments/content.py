@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._util.files import parse_json, write_atomically, writing
 from ..errors import RunError
-from ..figures.classes import ClassAccuracies
-from ..figures.confusion import ConfusionPair
-from ..figures.counts import Confusions
-from ..figures.curves import Curve
-from ..figures.hierarchy import NamedHierarchy
-from ..figures.levels import Levels, RunLevels
-from ..hierarchy import Hierarchy
-from ..runs.result import BASELINE, RunResult
+from ..runs.result import RunResult
 from ..runs.statistics import paired
 from .declaration import FULL, Variant
+from .figures import FIGURES, Json, values_from_dict, values_to_dict
 from .results import Results, Row
-from .values import FIGURES, FigureValues
 
 FORMAT, VERSION = "coarse2fine experiment", 1
-DECIMALS = 5  # of an accuracy's share; as many as 100,000 test images can have
-Json = dict[str, Any]
 
 
 # ------------------------------------------------------------------------------- files
@@ -119,7 +105,7 @@ def results_to_dict(results: Results) -> Json:
         "seeds": list(results.seeds),
         "command": results.command,
         "versions": dict(results.versions),
-        "settings": [_row_to_dict(row) for row in results.rows],
+        "settings": [_row_to_dict(row, results.figure) for row in results.rows],
     }
 
 
@@ -134,11 +120,11 @@ def results_from_dict(content: Json) -> Results:
         seeds=tuple(content["seeds"]),
         command=content["command"],
         versions=content["versions"],
-        rows=tuple(_row_from_dict(row) for row in content["settings"]),
+        rows=tuple(_row_from_dict(row, content["figure"]) for row in content["settings"]),
     )
 
 
-def _row_to_dict(row: Row) -> Json:
+def _row_to_dict(row: Row, figure: str | None) -> Json:
     return {
         "key": row.key,
         "label": row.label,
@@ -154,11 +140,11 @@ def _row_to_dict(row: Row) -> Json:
             for variant in row.variants
             if (gains := row.gains(variant.name))
         },
-        **values_to_dict(row.values),
+        **values_to_dict(figure, row.values),
     }
 
 
-def _row_from_dict(row: Json) -> Row:
+def _row_from_dict(row: Json, figure: str | None) -> Row:
     return Row(
         key=row["key"],
         label=row["label"],
@@ -168,7 +154,7 @@ def _row_from_dict(row: Json) -> Row:
         variants=tuple(_variant_from_dict(variant) for variant in row["variants"]),
         runs=tuple(_run_from_dict(run) for run in row["runs"]),
         versions=tuple(row.get("versions", [])),
-        values=values_from_dict(row),
+        values=values_from_dict(figure, row),
     )
 
 
@@ -188,108 +174,3 @@ def _variant_from_dict(variant: Json) -> Variant:
 def _run_from_dict(run: Json) -> RunResult:
     """Return a result, whose run may be anywhere by now."""
     return RunResult(**{**run, "num_clusters": tuple(run["num_clusters"])}, path=Path())
-
-
-# --------------------------------------------------------------------- values of figures
-
-
-def values_to_dict(values: FigureValues) -> Json:
-    """Return what a figure needs as plain values, without what it does not need."""
-    found = ((name, getattr(values, name)) for name in _FORMS)
-    return {name: _FORMS[name][0](value) for name, value in found if value is not None}
-
-
-def values_from_dict(row: Mapping[str, Any]) -> FigureValues:
-    """Return what a row of plain values holds for a figure."""
-    return FigureValues(
-        **{name: read(row[name]) for name, (_, read) in _FORMS.items() if name in row}
-    )
-
-
-def _curves_to_list(curves: Sequence[Curve]) -> list[Json]:
-    return [
-        {
-            "method": curve.method,
-            "seed": curve.seed,
-            "test_accuracy" if curve.is_test else "val_accuracy": [
-                None if math.isnan(x) else round(x / 100, DECIMALS) for x in curve.accuracy
-            ],
-            "level": curve.level,
-        }
-        for curve in curves
-    ]
-
-
-def _curve_from_dict(curve: Json) -> Curve:
-    is_test = "test_accuracy" in curve
-    shares = curve["test_accuracy" if is_test else "val_accuracy"]
-    accuracy = [math.nan if share is None else 100 * share for share in shares]
-    return Curve(curve["method"], curve["seed"], accuracy, curve["level"], is_test)
-
-
-def _curves_from_list(curves: list[Json]) -> list[Curve]:
-    return [_curve_from_dict(curve) for curve in curves]
-
-
-def _levels_from_dict(levels: Json) -> Levels:
-    return Levels(**{**levels, "runs": [RunLevels(**run) for run in levels["runs"]]})
-
-
-def _classes_to_dict(classes: ClassAccuracies) -> Json:
-    pairs = ((BASELINE, classes.before), (classes.method, classes.after))
-    return {
-        "method": classes.method,
-        "class_names": list(classes.class_names or ()),
-        "accuracies": {
-            name: [None if math.isnan(x) else x for x in accuracies.tolist()]
-            for name, accuracies in pairs
-        },
-    }
-
-
-def _classes_from_dict(classes: Json) -> ClassAccuracies:
-    method = classes["method"]
-    both = (classes["accuracies"][name] for name in (BASELINE, method))
-    before, after = (np.array(accuracies, dtype=float) for accuracies in both)
-    return ClassAccuracies(method, classes["class_names"], before, after)
-
-
-def _confusion_to_dict(pair: ConfusionPair) -> Json:
-    both = ((BASELINE, pair.before), (pair.method, pair.after))
-    return {
-        "method": pair.method,
-        "class_names": pair.class_names and list(pair.class_names),
-        "order": pair.order.tolist(),
-        "edges": [list(level) for level in pair.edges],
-        "counts": {name: counts.matrix.tolist() for name, counts in both if counts is not None},
-    }
-
-
-def _confusion_from_dict(pair: Json) -> ConfusionPair:
-    method, names, edges = pair["method"], pair["class_names"], pair["edges"]
-    before, after = (Confusions.from_matrix(pair["counts"][it]) for it in (BASELINE, method))
-    return ConfusionPair(method, names, np.array(pair["order"]), edges, before, after)
-
-
-def _hierarchies_to_dict(found: Sequence[NamedHierarchy]) -> Json:
-    return {it.method: {"seed": it.seed, **it.hierarchy.to_dict()} for it in found}
-
-
-def _hierarchies_from_dict(found: Json) -> list[NamedHierarchy]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
-        return [
-            NamedHierarchy(Hierarchy.from_dict(it), method, it.get("seed"))
-            for method, it in found.items()
-        ]
-
-
-# How the fields of `FigureValues` are written and read.
-_FORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "samples": (int, int),
-    "curves": (_curves_to_list, _curves_from_list),
-    "levels": (asdict, _levels_from_dict),
-    "classes": (_classes_to_dict, _classes_from_dict),
-    "confusion": (_confusion_to_dict, _confusion_from_dict),
-    "hierarchies": (_hierarchies_to_dict, _hierarchies_from_dict),
-}

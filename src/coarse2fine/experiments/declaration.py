@@ -157,7 +157,7 @@ class Experiment:
     Args:
         title: In a few words.
         scales: By name; ``"full"`` is the paper's.
-        figure: What is drawn, see `coarse2fine.experiments.values`. Defaults to None.
+        figure: What is drawn, see `coarse2fine.experiments.figures`. Defaults to None.
         num_seeds: How many by default. Defaults to 5, as in the paper.
     """
 

@@ -15,8 +15,8 @@ from ..runs.writer import RunWriter, versions
 from . import find_experiment
 from .content import damage_named, file_of, read_results, write_results
 from .declaration import FULL, chosen
-from .drawing import draw_figure
 from .executors import check_executor
+from .figures import draw_figure
 from .results import Results, collect
 from .runner import Observer, Runner
 from .tables import markdown, table

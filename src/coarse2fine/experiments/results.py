@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
 from .declaration import Published, Setting, Variant
+from .figures import figure_values
 from .tasks import Task, expand
-from .values import FigureValues, figure_values
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Row:
             they are stored.
         versions: Of Python and the libraries that made the runs; where they differ, all.
             Defaults to none.
-        values: What the figure shows beside these results. Defaults to nothing.
+        values: What the figure shows beside these results, see `coarse2fine.experiments.figures`.
+            Defaults to None: nothing.
     """
 
     key: str
@@ -40,7 +41,7 @@ class Row:
     variants: tuple[Variant, ...]
     runs: tuple[RunResult, ...]
     versions: tuple[Mapping[str, str], ...] = ()
-    values: FigureValues = field(default_factory=FigureValues)
+    values: Any = None
 
     def of(self, name: str) -> tuple[RunResult, ...]:
         """Return the runs of a variant, or of ``"baseline"``."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from ..runs.result import RunResult
-    from .panels import Panel
+    from .style import Panel
 
 
 class FigureModule(Protocol):

@@ -11,12 +11,10 @@ import numpy as np
 from .._util.arrays import Array
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
-from .colours import COLOURS, GREY
-from .counts import compared, preferred, with_baseline
 from .letters import cut, inches, lettering
-from .panels import Panel
-from .style import add_title, add_x_label, labels_and_colours, new_panels
-from .theme import BETTER, INK, WORSE, graph_objects, new_figure, shown
+from .style import Panel, add_title, add_x_label, draw_panels
+from .theme import BETTER, COLOURS, GREY, INK, WORSE, graph_objects, new_figure, shown
+from .values import compared, preferred, with_baseline
 
 MOST_NAMED, MOST_BARS = 40, 300  # classes, on a page
 TITLE = {"text": "gain, points"}
@@ -181,10 +179,7 @@ def _colours(gains: Array) -> list[str]:
 def draw(panels: Sequence[Panel[ClassAccuracies]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a bar for each class, the largest gain on top."""
     most = max((len(_rows(panel.values)) for panel in panels), default=0)
-    figure, places = new_panels(len(panels), height=0.9 + LINE * most, total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
-    return figure
+    return draw_panels(panels, _draw_panel, height=0.9 + LINE * most, total=width)
 
 
 def _draw_panel(axes: Any, panel: Panel[ClassAccuracies]) -> None:
@@ -199,7 +194,7 @@ def _draw_panel(axes: Any, panel: Panel[ClassAccuracies]) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     beside = max(inches(name, NAMES) for name in names)
     add_x_label(axes, "gain in test accuracy, percentage points", beside)
-    label = labels_and_colours(panel.labels)[panel.values.method][0]
+    label = panel.label(panel.values.method)
     add_title(axes, panel.title, f"{label} − {BASELINE}", beside)
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._hierarchy.nesting import edges, nested_order
 from .._util.arrays import Array, IntArray
 from ..errors import require
 from ..hierarchy import Hierarchy
 from ..runs.result import BASELINE, RunResult
-from .counts import Confusions, compared, preferred, with_baseline
 from .letters import cut, fitted, inches, lettering
-from .panels import Panel
-from .style import MARGINS, add_title, labels_and_colours, new_figure, new_panels, points, room_of
+from .style import MARGINS, Panel, add_title, new_figure, new_panels, points, room_of
+from .theme import scale_end
+from .values import Confusions, Layout, compared, preferred, with_baseline
 
 MOST_CLASSES = 2000  # of more, a class is no point of a page
 MOST_NAMED = 30
@@ -93,12 +92,10 @@ def confusions_of(runs: Sequence[RunResult], method: str, hierarchy: Hierarchy) 
         method: That is compared with the baseline.
         hierarchy: Which the classes are ordered by.
     """
-    levels, count = hierarchy.levels[:-1], hierarchy.num_classes
-    _check_size(count)  # before anything is counted
-    order = nested_order(levels, count)
-    ends = [edges(level, order) for level in levels]
-    counts = compared(runs, method, count)
-    return ConfusionPair(method, hierarchy.class_names, order, ends, *counts)
+    _check_size(hierarchy.num_classes)  # before anything is counted
+    layout, counts = Layout(hierarchy), compared(runs, method, hierarchy.num_classes)
+    edges = [level.edges for level in layout.levels]
+    return ConfusionPair(method, hierarchy.class_names, layout.order, edges, *counts)
 
 
 # ----------------------------------------------------------------------------- for papers
@@ -130,39 +127,33 @@ def _draw_panel(places: Any, panel: Panel[ConfusionPair], names: list[str]) -> N
     values = panel.values
     if values.before is None:
         raise ValueError("the difference of confusions needs those of a baseline.")
-    plain, taught = (_rates(found, values.order) for found in (values.before, values.after))
+    plain, taught = (ordered_rates(found, values.order) for found in (values.before, values.after))
     change = taught - plain
-    top, most = _frequent([plain, taught]), _frequent([abs(change)])
-    label = labels_and_colours(panel.labels)[values.method][0]
+    top = scale_end(np.concatenate([_mistakes(plain), _mistakes(taught)]), QUANTILE)
+    most = scale_end(_mistakes(change), QUANTILE)
+    label = panel.label(values.method)
     beside = max((inches(name, NAMES) for name in names), default=0.0)
     for axes, what in zip(places, (BASELINE, label, f"{label} − {BASELINE}"), strict=True):
         _write_names(axes, names)
         add_title(axes, panel.title, what, beside)
-    scale = {"cmap": "Blues", "vmin": 0.0, "vmax": top}
-    both = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
-    share, gain = (
-        fitted(text, room_of(places[0]) - beside - MARGINS, points("medium"))
-        for text in (
-            f"share of the true class, %; clipped at {top:.1f}",
-            f"percentage points; clipped at ±{most:.1f}",
-        )
-    )
-    _draw_matrix(places[0], plain, values, share, scale)
-    _draw_matrix(places[1], taught, values, share, scale)
-    _draw_matrix(places[2], change, values, gain, both)
+    room = room_of(places[0]) - beside - MARGINS
+    share = _Scale("Blues", 0.0, top, f"share of the true class, %; clipped at {top:.1f}")
+    both = _Scale("RdBu_r", -most, most, f"percentage points; clipped at ±{most:.1f}")
+    drawn = ((plain, share), (taught, share), (change, both))
+    for axes, (rates, scale) in zip(places, drawn, strict=True):
+        _draw_matrix(axes, rates, values.edges, scale, room)
 
 
-def _rates(found: Confusions, order: IntArray) -> Array:
+def ordered_rates(found: Confusions, order: IntArray) -> Array:
     """Return the percentages of each true class, 0 where it has no samples."""
     ordered = found.matrix[np.ix_(order, order)].astype(float)
     rates: Array = 100 * ordered / np.maximum(ordered.sum(axis=1, keepdims=True), 1)
     return rates
 
 
-def _frequent(matrices: list[Array]) -> float:
-    """Return what nearly no mistake is above, for a scale on which they can be told apart."""
-    wrong = [matrix[~np.eye(len(matrix), dtype=bool)] for matrix in matrices]
-    return float(np.quantile(wrong, QUANTILE)) or 1.0
+def _mistakes(rates: Array) -> Array:
+    mistakes: Array = rates[~np.eye(len(rates), dtype=bool)]
+    return mistakes
 
 
 def _names(values: ConfusionPair, width: float | None = None) -> list[str]:
@@ -180,15 +171,25 @@ def _names(values: ConfusionPair, width: float | None = None) -> list[str]:
     return [cut(names[index], LONGEST_NAME, NAMES) for index in values.order]
 
 
+class _Scale(NamedTuple):
+    """The colours of a matrix, from the lowest to the highest, and what they mean."""
+
+    colours: str
+    low: float
+    high: float
+    text: str
+
+
 def _draw_matrix(
-    axes: Any, rates: Array, values: ConfusionPair, text: str, scale: dict[str, Any]
+    axes: Any, rates: Array, edges: Sequence[Sequence[int]], scale: _Scale, room: float
 ) -> None:
-    image = axes.imshow(rates, interpolation="nearest", **scale)
-    extend = "both" if scale["vmin"] else "max"
+    colours, low, high, text = scale
+    image = axes.imshow(rates, interpolation="nearest", cmap=colours, vmin=low, vmax=high)
+    label, extend = fitted(text, room, points("medium")), "both" if low else "max"
     axes.figure.colorbar(
-        image, ax=axes, location="bottom", label=text, extend=extend, shrink=0.8, aspect=30
+        image, ax=axes, location="bottom", label=label, extend=extend, shrink=0.8, aspect=30
     )
-    for level, width in zip(values.edges, WIDTHS, strict=False):
+    for level, width in zip(edges, WIDTHS, strict=False):
         _outline(axes, level, width)
     axes.set_xlabel("predicted class")
 

@@ -15,10 +15,8 @@ from .._util.text import brief
 from ..errors import RunError
 from ..runs.directory import Metrics, Run
 from ..runs.result import RunResult
-from .colours import GREY
-from .panels import Panel
-from .style import FLAT, add_legend, add_title, line_styles, new_panels
-from .theme import INK, Look, graph_objects, looks_of, new_figure, shown
+from .style import FLAT, LineStyle, Panel, add_legend, add_title, draw_panels, line_styles
+from .theme import GREY, INK, Look, graph_objects, looks_of, new_figure, shown
 
 TEST, VALIDATION = "test_accuracy", "accuracy"
 LABEL_ON_PAGE, LABEL_ON_PAPER = 0.12, 0.035  # widths, as shares of that of the panel
@@ -215,13 +213,10 @@ def _add_marks(figure: Any, group: list[Mark]) -> None:
 def draw(panels: Sequence[Panel[Sequence[Curve]]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a line for each method, and thin ones for seeds."""
     height = 4.0 if width is None else FLAT
-    figure, places = new_panels(len(panels), 6.5, height, columns=2, total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
+    figure = draw_panels(panels, _draw_panel, width=6.5, height=height, columns=2, total=width)
     is_mean = any(len({curve.seed for curve in panel.values}) > 1 for panel in panels)
     note = "mean over seeds, as long as all train; thin lines: each seed"
-    add_legend(figure, places, note if is_mean else None)
-    return figure
+    return add_legend(figure, note if is_mean else None)
 
 
 def _draw_panel(axes: Any, panel: Panel[Sequence[Curve]]) -> None:
@@ -230,7 +225,7 @@ def _draw_panel(axes: Any, panel: Panel[Sequence[Curve]]) -> None:
         for part in parts:
             own = [c for c in panel.values if c.method == name and c.part == part]
             label = style["label"] if len(parts) == 1 else f"{style['label']}, {part}"
-            _draw_method(axes, own, style | {"label": label})
+            _draw_method(axes, own, {**style, "label": label})
     _draw_marks(axes, level_marks(panel.values, LABEL_ON_PAPER))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("epoch")
@@ -238,11 +233,11 @@ def _draw_panel(axes: Any, panel: Panel[Sequence[Curve]]) -> None:
     add_title(axes, panel.title)
 
 
-def _draw_method(axes: Any, curves: Sequence[Curve], style: dict[str, str]) -> None:
+def _draw_method(axes: Any, curves: Sequence[Curve], style: LineStyle) -> None:
     if not curves:
         return
     for curve in curves:
-        _draw_line(axes, curve.accuracy, linewidth=0.7, alpha=0.5, **style | {"label": None})
+        _draw_line(axes, curve.accuracy, linewidth=0.7, alpha=0.5, **{**style, "label": None})
     _draw_line(axes, mean_accuracy(curves), linewidth=2, **style)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..runs.result import BASELINE, RunResult
 from ..runs.statistics import Paired, paired
-from .accuracies import accuracies
-from .colours import COLOURS
 from .letters import cut, inches, lettering
-from .panels import Panel
-from .style import add_legend, add_title, add_x_label, new_panels
+from .style import Panel, add_legend, add_title, add_x_label, draw_panels
+from .theme import COLOURS
+from .values import accuracies
 
 MOST_LABEL = 1.6  # inches
 
@@ -51,12 +51,10 @@ def values_of(
 def draw(panels: Sequence[Panel[Mapping[str, Gain]]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a point for each method."""
     most = max((len(panel.values) for panel in panels), default=0)
-    figure, places = new_panels(len(panels), 5.0, 1.2 + 0.4 * most, total=width)
     has_paper = any(gain.paper for panel in panels for gain in panel.values.values())
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel, "here" if has_paper else "mean over seeds")
-    add_legend(figure, places)
-    return figure
+    draw_panel = partial(_draw_panel, here="here" if has_paper else "mean over seeds")
+    height = 1.2 + 0.4 * most
+    return add_legend(draw_panels(panels, draw_panel, width=5.0, height=height, total=width))
 
 
 def _draw_panel(axes: Any, panel: Panel[Mapping[str, Gain]], here: str) -> None:

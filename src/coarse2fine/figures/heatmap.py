@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 
 from .._util.arrays import Array, IntArray
 from ..runs.result import BASELINE
-from .confusion import ConfusionPair
-from .counts import Confusions
-from .theme import INK, graph_objects, new_figure, shown
+from .confusion import ConfusionPair, ordered_rates
+from .theme import INK, graph_objects, new_figure, scale_end, shown
+from .values import Confusions
 
 MOST_NAMED = 40
 MOST_SHARP = 300  # beyond, a class is less than two pixels, and plotly leaves some out
@@ -39,12 +38,11 @@ def plot(values: ConfusionPair) -> Any:
     where only the most frequent mistakes are beyond. The two coarsest levels are outlined.
     """
     before, after, order = values.before, values.after, values.order
-    places = np.argsort(order)
-    cells = [_Cells.of(given, places) for given in (before, after) if given is not None]
-    top = _frequent(np.concatenate([own.mistakes for own in cells]))
-    traces = [_shares(own, top) for own in cells]
+    rates = [_rates(given, order) for given in (before, after) if given is not None]
+    top = scale_end(np.concatenate([_mistakes(own) for own in rates]), QUANTILE)
+    traces = [_shares(own, top) for own in rates]
     if before is not None:
-        traces.append(_difference(*cells))
+        traces.append(_difference(*rates))
     dots = [_dots(trace) for trace in traces if len(order) > MOST_SHARP]
     outlines = [_outline(*each) for each in zip(values.edges, WIDTHS, strict=False)]
     figure = new_figure(*traces, *dots, *outlines, height=680, showlegend=False, margin={"t": 56})
@@ -58,78 +56,40 @@ def plot(values: ConfusionPair) -> Any:
     return figure
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """The pairs of classes that occur, and every class with itself.
-
-    Args:
-        rows: Places of the true classes.
-        columns: Places of the predicted classes.
-        rates: In percent of the true class; nan where it has no samples.
-        count: How many classes there are.
-    """
-
-    rows: IntArray
-    columns: IntArray
-    rates: Array
-    count: int
-
-    @classmethod
-    def of(cls, given: Confusions, places: IntArray) -> _Cells:
-        """Return the rates, sorted by their place."""
-        count = given.num_classes
-        samples = np.bincount(given.rows, weights=given.counts, minlength=count)
-        rates = 100 * given.counts / np.maximum(samples[given.rows], 1)
-        own = np.where(samples > 0, 0.0, np.nan)  # a plotly heatmap needs every place
-        keys = places[given.rows] * count + places[given.columns]
-        diagonal = places * (count + 1)
-        return cls.summed(np.concatenate([keys, diagonal]), np.concatenate([rates, own]), count)
-
-    @classmethod
-    def summed(cls, keys: IntArray, rates: Array, count: int) -> _Cells:
-        """Return the sums of those of the same place, ``keys`` being row·K + column."""
-        found, inverse = np.unique(keys, return_inverse=True)
-        sums = np.bincount(inverse, weights=rates, minlength=len(found))
-        return cls(found // count, found % count, sums, count)
-
-    @property
-    def keys(self) -> IntArray:
-        """The places, row·K + column."""
-        return self.rows * self.count + self.columns
-
-    @property
-    def mistakes(self) -> Array:
-        """The rates off the diagonal."""
-        rates: Array = self.rates[self.rows != self.columns]
-        return rates
+def _rates(found: Confusions, order: IntArray) -> Array:
+    """Return the percentages, with nan for a class and itself where it has no samples."""
+    rates = ordered_rates(found, order)
+    empty = np.flatnonzero(~rates.any(axis=1))
+    rates[empty, empty] = np.nan
+    return rates
 
 
-def _frequent(rates: Array) -> float:
-    """Return what few of the rates are above, for a scale on which they can be told apart."""
-    given = abs(rates[rates != 0])
-    return float(np.quantile(given, QUANTILE)) if len(given) else 1.0
+def _mistakes(rates: Array) -> Array:
+    mistakes: Array = rates[(rates != 0) & ~np.eye(len(rates), dtype=bool)]
+    return mistakes
 
 
-def _shares(cells: _Cells, top: float) -> Any:
-    return _heatmap(
-        cells, "%{z:.1f} %", f"% of the true class, up to {top:.1f}", SHARES, zmin=0.0, zmax=top
-    )
+def _shares(rates: Array, top: float) -> Any:
+    text = f"% of the true class, up to {top:.1f}"
+    return _heatmap(rates, rates > 0, "%{z:.1f} %", text, SHARES, zmin=0.0, zmax=top)
 
 
-def _difference(before: _Cells, after: _Cells) -> Any:
-    keys = np.concatenate([after.keys, before.keys])
-    rates = np.concatenate([after.rates, -before.rates])
-    cells = _Cells.summed(keys, rates, after.count)
-    most = _frequent(cells.mistakes)
+def _difference(before: Array, after: Array) -> Any:
+    change, occurring = after - before, (before > 0) | (after > 0)
+    most = scale_end(_mistakes(change), QUANTILE)
     text = f"percentage points, up to ±{most:.1f}"
-    return _heatmap(cells, "%{z:+.1f} points", text, CHANGES, zmin=-most, zmax=most)
+    return _heatmap(change, occurring, "%{z:+.1f} points", text, CHANGES, zmin=-most, zmax=most)
 
 
-def _heatmap(cells: _Cells, told: str, text: str, scale: list[Any], **limits: float) -> Any:
+def _heatmap(
+    rates: Array, occurring: Array, told: str, text: str, scale: list[Any], **limits: float
+) -> Any:
+    """Return the cells that occur, and the diagonal, as plotly needs one in every place."""
+    rows, columns = np.nonzero(occurring | np.eye(len(rates), dtype=bool))
     return graph_objects().Heatmap(
-        x=cells.columns.astype(np.int16),
-        y=cells.rows.astype(np.int16),
-        z=cells.rates.astype(np.float32),
+        x=columns.astype(np.int16),
+        y=rows.astype(np.int16),
+        z=rates[rows, columns].astype(np.float32),
         hovertemplate=f"true: %{{y}}<br>predicted: %{{x}}<br>{told}<extra></extra>",
         hoverongaps=False,
         colorscale=scale,
@@ -157,7 +117,7 @@ def _aliases(order: Any, names: Sequence[str] | None) -> dict[str, str]:
     return {str(place): name for place, name in enumerate(called)}
 
 
-def _ticks(count: int) -> dict[str, Any]:
+def _ticks(count: int) -> dict[str, object]:
     """Return how the names are set: all where there is room, else as many as fit."""
     every = {"tick0": 0, "dtick": 1} if count <= MOST_NAMED else {}
     return {"showgrid": False, "zeroline": False, "tickfont": {"size": 11}, **every}

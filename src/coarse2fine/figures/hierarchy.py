@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._hierarchy.nesting import edges, nested_order
-from .._util.arrays import IntArray
 from ..errors import require
 from ..hierarchy import Hierarchy
 from ..runs.result import RunResult
-from .colours import COLOURS, GREY
 from .letters import LETTERS, cut, drawable, inches, lettering, wrapped
-from .panels import Panel
-from .style import labels_and_colours, new_figure, new_panels
+from .style import Panel, new_figure, new_panels
+from .theme import COLOURS, GREY
+from .values import Layout, Level
 
 # In inches, as all here but the letters.
 LINE, PADDING, GAP, HEADER, MARGIN = 0.155, 0.06, 0.04, 0.5, 0.15
@@ -182,16 +180,14 @@ class _Tree:
 
 
 def _trees(panel: Panel[Sequence[NamedHierarchy]], room: float | None) -> Iterator[_Tree]:
-    labels = labels_and_colours(panel.labels)
     for found in panel.values:
-        what = "" if found.seed is None else f"{labels[found.method][0]}, seed {found.seed}"
+        what = "" if found.seed is None else f"{panel.label(found.method)}, seed {found.seed}"
         title = [part for part in (panel.title, what) if part]
         count = found.hierarchy.num_classes
         _check_size(count)
+        layout = Layout(found.hierarchy)
         names = found.hierarchy.class_names or tuple(map(str, range(count)))
-        order = nested_order(found.hierarchy.levels[:-1], count)
-        ordered = [names[index] for index in order]
-        yield _Tree(title, list(_columns(found.hierarchy, order)), ordered, room)
+        yield _Tree(title, list(_columns(layout)), [names[at] for at in layout.order], room)
 
 
 def _check_size(count: int) -> None:
@@ -203,18 +199,13 @@ def _check_size(count: int) -> None:
         )
 
 
-def _columns(hierarchy: Hierarchy, order: IntArray) -> Iterator[_Column]:
+def _columns(layout: Layout) -> Iterator[_Column]:
     """Return a column for each level above the classes, or a single box where there is none."""
-    levels = hierarchy.levels[:-1] or (np.zeros(len(order), np.int64),)
-    titles = hierarchy.cluster_names or [None] * len(levels)
-    for level, groups in zip(levels, titles, strict=True):
-        ends = edges(level, order)
-        heading = _counted(len(ends) - 1, "cluster")
-        labels = [
-            cut(groups[level[order[start]]], MOST_LABEL) if groups else "" for start in ends[:-1]
-        ]
-        sizes = [_counted(end - start, "class") for start, end in pairwise(ends)]
-        yield _Column(heading, ends, [a or b for a, b in zip(labels, sizes, strict=True)])
+    for level in layout.levels or [Level([0, len(layout.order)], None)]:
+        sizes = [_counted(end - start, "class") for start, end in pairwise(level.edges)]
+        names = level.names or [""] * len(sizes)
+        labels = [cut(name, MOST_LABEL) or size for name, size in zip(names, sizes, strict=True)]
+        yield _Column(_counted(len(sizes), "cluster"), level.edges, labels)
 
 
 def _counted(count: int, what: str) -> str:

@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 
 from .._hierarchy.nesting import edges, nested_order
-from .._util.arrays import Array, IntArray
-from .colours import COLOURS
-from .theme import BETTER, INK, WORSE, graph_objects, new_figure, shown
+from .._util.arrays import IntArray
+from .theme import BETTER, COLOURS, INK, WORSE, graph_objects, new_figure, scale_end, shown
 
 ROOT = "all"
 MOST_SECTORS = 5000  # of a level
 MOST_AT_ONCE = 150  # clusters of a level, for it to be shown before anyone zooms in
-NAMED, HOVERED = (
-    3,
-    10,
-)  # classes that a cluster without a name is called by, and that hovering tells
+NAMED, HOVERED = 3, 10  # classes: that name a cluster without a name, and that hovering tells
 PALE = "#dddddd"  # of the root; opaque, as plotly chooses the colour of its letters by it
 QUANTILE = 0.98
 SCALE = [[0.0, WORSE], [0.5, "#eeeeee"], [1.0, BETTER]]
@@ -175,7 +171,7 @@ class _Tree:
         return f"class {index}" if self.class_names is None else shown(self.class_names[index])
 
 
-def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, Any]:
+def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, object]:
     line = {"width": 0}
     if value_name is None:
         found = dict.fromkeys(sector.family for sector in sectors)
@@ -183,7 +179,7 @@ def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, Any]:
         colours = [COLOURS[families[sector.family] % len(COLOURS)] for sector in sectors]
         return {"colors": [PALE, *colours], "line": line}
     values = np.array([sector.value for sector in sectors])
-    most = _range(values)
+    most = scale_end(values, QUANTILE)
     colours = [INK if np.isnan(value) else value for value in values.tolist()]
     return {
         "colors": [PALE, *colours],
@@ -195,9 +191,3 @@ def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, Any]:
         "colorbar": {"title": {"text": shown(value_name), "side": "right"}, "thickness": 14},
         "line": line,
     }
-
-
-def _range(values: Array) -> float:
-    """Return what few of the values are beyond, on either side of 0."""
-    given = abs(values[~np.isnan(values)])
-    return float(np.quantile(given, QUANTILE)) or 1.0 if len(given) else 1.0

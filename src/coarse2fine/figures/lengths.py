@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..runs.result import BASELINE, RunResult
-from .accuracies import Estimate, accuracies
-from .colours import COLOURS, GREY
-from .panels import Panel
-from .style import add_legend, add_title, new_panels
+from .style import Panel, add_legend, add_title, draw_panels
+from .theme import COLOURS, GREY
+from .values import Estimate, mean_accuracies
 
 
 class Length(NamedTuple):
@@ -47,7 +46,7 @@ def values_of(runs: Sequence[RunResult], asked: Mapping[str, Any]) -> Lengths | 
         runs: Of all methods.
         asked: What `Config.curriculum_epochs` was for each method: T, or the name of a rule.
     """
-    found = {name: Estimate.of(own.values()) for name, own in accuracies(runs).items()}
+    found = mean_accuracies(runs)
     given, by_rule = [], []
     for name in asked:
         lengths = [run.curriculum_epochs for run in runs if run.method == name]
@@ -65,11 +64,8 @@ def values_of(runs: Sequence[RunResult], asked: Mapping[str, Any]) -> Lengths | 
 
 def draw(panels: Sequence[Panel[Lengths]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a point for each T, and the baseline as a line."""
-    figure, places = new_panels(len(panels), total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
-    add_legend(figure, places, "mean over seeds ± standard error")
-    return figure
+    figure = draw_panels(panels, _draw_panel, total=width)
+    return add_legend(figure, "mean over seeds ± standard error")
 
 
 def _draw_panel(axes: Any, panel: Panel[Lengths]) -> None:

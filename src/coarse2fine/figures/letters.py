@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TypedDict
 from unicodedata import category
 
 from ..errors import require
@@ -28,12 +28,20 @@ def drawable(text: str) -> str:
     return "".join(letter if _is_drawn(letter) else UNKNOWN for letter in line)
 
 
-def lettering(text: str) -> dict[str, Any]:
+class Lettering(TypedDict, total=False):
+    """How matplotlib is to draw a text, as arguments of its functions."""
+
+    parse_math: bool
+    fontfamily: list[str]
+
+
+def lettering(text: str) -> Lettering:
     """Return how matplotlib is to draw a text: nothing is a formula, and which fonts it needs."""
     further = dict.fromkeys(_font_with(letter) for letter in dict.fromkeys(text))
     fonts = [font for font in further if font]
     families = require("matplotlib", "report").rcParams["font.family"]
-    return {"parse_math": False, **({"fontfamily": [*families, *fonts]} if fonts else {})}
+    style: Lettering = {"parse_math": False}
+    return {**style, "fontfamily": [*families, *fonts]} if fonts else style
 
 
 def cut(text: str, width: float, size: float = LETTERS) -> str:
@@ -56,15 +64,7 @@ def wrapped(names: Iterable[str], width: float) -> list[str]:
 
     A name that is too long for a line is cut.
     """
-    lines: list[str] = []
-    for name in (cut(name, width - inches(",")) for name in names):
-        longer = f"{lines[-1]}, {name}" if lines else name
-        if lines and inches(f"{longer},") > width:
-            lines[-1] += ","
-            lines.append(name)
-        else:
-            lines[-1:] = [longer]
-    return lines
+    return _filled(names, width, LETTERS, ",")
 
 
 def fitted(text: str, width: float, size: float = LETTERS) -> str:
@@ -77,14 +77,20 @@ def fitted(text: str, width: float, size: float = LETTERS) -> str:
         width: In inches.
         size: Of the letters, in points. Defaults to 8.
     """
+    return "\n".join(_filled(text.split(), width, size, ""))
+
+
+def _filled(parts: Iterable[str], width: float, size: float, comma: str) -> list[str]:
+    """Return as few lines as hold all parts, with a comma, if any, after each but the last."""
     lines: list[str] = []
-    for word in (cut(word, width, size) for word in text.split()):
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and inches(longer, size) > width:
-            lines.append(word)
+    for part in (cut(part, width - inches(comma, size), size) for part in parts):
+        longer = f"{lines[-1]}{comma} {part}" if lines else part
+        if lines and inches(f"{longer}{comma}", size) > width:
+            lines[-1] += comma
+            lines.append(part)
         else:
             lines[-1:] = [longer]
-    return "\n".join(lines)
+    return lines
 
 
 def inches(text: str, size: float = LETTERS) -> float:

@@ -11,10 +11,9 @@ import numpy as np
 from .._util.arrays import Array
 from ..metrics import level_accuracies
 from ..runs.result import RunResult
-from .accuracies import Estimate
-from .panels import Panel
-from .style import FLAT, add_legend, add_title, add_x_label, line_styles, new_panels
+from .style import FLAT, Panel, add_legend, add_title, add_x_label, draw_panels, line_styles
 from .theme import graph_objects, looks_of, new_figure, shown
+from .values import Estimate
 
 APART = 0.06  # how far apart the points of two methods are, as a share of a level
 
@@ -127,12 +126,9 @@ def _names(num_clusters: Sequence[int]) -> list[str]:
 def draw(panels: Sequence[Panel[Levels]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a line for each method from coarse to fine."""
     height = 3.5 if width is None else FLAT
-    figure, places = new_panels(len(panels), height=height, total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
+    figure = draw_panels(panels, _draw_panel, height=height, total=width)
     is_mean = any(len({run.seed for run in panel.values.runs}) > 1 for panel in panels)
-    add_legend(figure, places, "mean over seeds ± standard error" if is_mean else None)
-    return figure
+    return add_legend(figure, "mean over seeds ± standard error" if is_mean else None)
 
 
 def _draw_panel(axes: Any, panel: Panel[Levels]) -> None:

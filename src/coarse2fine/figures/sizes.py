@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..runs.result import RunResult
-from .accuracies import Estimate, accuracies
-from .panels import Panel
-from .style import add_legend, add_title, labels_and_colours, new_panels
+from .style import LineStyle, Panel, add_legend, add_title, draw_panels, line_styles
+from .values import Estimate, mean_accuracies
 
 Point = tuple[float, Estimate]
 
@@ -49,31 +48,28 @@ def values_of(runs: Iterable[RunResult], asked: float | None, samples: int | Non
         asked: See `Size`.
         samples: See `Size`.
     """
-    found = {name: Estimate.of(own.values()) for name, own in accuracies(runs).items()}
+    found = mean_accuracies(runs)
     return Size(asked, samples, found) if found else None
 
 
 def draw(panels: Sequence[Panel[Sequence[Size]]], width: float | None = None) -> Any:
     """Return a matplotlib figure: a line for each method."""
-    figure, places = new_panels(len(panels), total=width)
-    for panel, axes in zip(panels, places, strict=True):
-        _draw_panel(axes, panel)
-    add_legend(figure, places, "mean over seeds ± standard error")
-    return figure
+    figure = draw_panels(panels, _draw_panel, total=width)
+    return add_legend(figure, "mean over seeds ± standard error")
 
 
 def _draw_panel(axes: Any, panel: Panel[Sequence[Size]]) -> None:
     sizes = panel.values
     is_share = not any(isinstance(size.asked, int) for size in sizes)
     places = [size.place(is_share=is_share) for size in sizes]
-    for name, (label, colour) in labels_and_colours(panel.labels).items():
+    for name, style in line_styles(panel.labels).items():
         found = [
             (place, size.accuracy[name])
             for place, size in zip(places, sizes, strict=True)
             if name in size.accuracy
         ]
         if found:
-            _draw_line(axes, sorted(found), label, colour)
+            _draw_line(axes, sorted(found), style)
     axes.set_xscale("log")
     axes.set_xticks(places, [f"{100 * at:g}%" if is_share else f"{at:,}" for at in places])
     axes.set_xticks([], minor=True)
@@ -82,10 +78,11 @@ def _draw_panel(axes: Any, panel: Panel[Sequence[Size]]) -> None:
     add_title(axes, panel.title)
 
 
-def _draw_line(axes: Any, points: list[Point], label: str, colour: str) -> None:
+def _draw_line(axes: Any, points: list[Point], style: LineStyle) -> None:
     places = [place for place, _ in points]
     means, errors = zip(*(estimate for _, estimate in points), strict=True)
-    axes.plot(places, means, "o-", color=colour, label=label, markersize=4)
+    colour = style["color"]
+    axes.plot(places, means, marker="o", markersize=4, **style)
     if len(points) == 1:  # where a band has no width
         axes.errorbar(places, means, yerr=errors, color=colour, capsize=3)
     else:

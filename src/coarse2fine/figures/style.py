@@ -1,28 +1,50 @@
-"""What all matplotlib figures have in common."""
+"""What all matplotlib figures have in common: panels, how lines look, and how they are saved."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypedDict, TypeVar
 
 from .._util.files import write_atomically
 from ..errors import require
 from ..runs.result import BASELINE
-from .colours import COLOURS, GREY
 from .letters import cut, fitted, inches, lettering
+from .theme import GREY, looks_of
 
 FORMATS = (".svg", ".png", ".pdf")
 LEAST_PANEL = 3.0  # inches; a narrower figure has fewer panels side by side
 IN_PRINT = 8  # points; letters of a figure that is printed in its own size
 FLAT = 2.6  # inches, the height of a panel in print
 MARGINS = 0.4  # inches beside a panel, for its numbers
-DASHES = ("-", ":", "-.")  # of lines that share a colour
+DASHES = {"solid": "solid", "dot": "dotted", "dashdot": "dashdot"}  # plotly's, and matplotlib's
 MOST_PIXELS = 4e8  # take 1.6 GB while they are drawn
 KEY = 0.6  # inches beside a label of the legend
+Values = TypeVar("Values")
+
+
+@dataclass(frozen=True)
+class Panel(Generic[Values]):
+    """What one panel shows.
+
+    Args:
+        title: Above it; may be empty.
+        labels: What each method but the baseline is called, by its name and in the order of
+            the legend.
+        values: What the figure's ``values_of`` gives.
+    """
+
+    title: str
+    labels: Mapping[str, str]
+    values: Values
+
+    def label(self, method: str) -> str:
+        """Return what a method, or the baseline, is called."""
+        return BASELINE if method == BASELINE else self.labels[method]
 
 
 def printed(width: float | None) -> AbstractContextManager[None]:
@@ -84,6 +106,22 @@ def new_panels(
     return figure, panels[:count]
 
 
+def draw_panels(
+    panels: Sequence[Panel[Values]], draw_panel: Callable[[Any, Panel[Values]], None], **sizes: Any
+) -> Any:
+    """Return a figure of panels.
+
+    Args:
+        panels: What each shows.
+        draw_panel: Draws one into its axes.
+        **sizes: See `new_panels`.
+    """
+    figure, places = new_panels(len(panels), **sizes)
+    for panel, axes in zip(panels, places, strict=True):
+        draw_panel(axes, panel)
+    return figure
+
+
 def add_title(axes: Any, label: str, what: str = "", beside: float = 0.0) -> None:
     """Write above a panel what it shows, as much of it as there is room for.
 
@@ -118,20 +156,19 @@ def room_of(axes: Any) -> float:
     return float(axes.figure.get_figwidth()) / columns - 0.2
 
 
-def add_legend(figure: Any, panels: Iterable[Any], title: str | None = None) -> None:
-    """Put one legend for all panels below them, where it hides nothing.
+def add_legend(figure: Any, title: str | None = None) -> Any:
+    """Put one legend for all panels below them, where it hides nothing, and return the figure.
 
     Args:
-        figure: See `new_figure`.
-        panels: Those with labelled lines; a label that several have is shown once.
+        figure: Whose panels have labelled lines; a label that several have is shown once.
         title: Of the legend. Defaults to None.
     """
-    found: dict[str, Any] = {}
-    for axes in panels:
+    found: dict[str, object] = {}
+    for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if not found:
-        return
+        return figure
     size, room = points("small"), figure.get_figwidth() - 0.2
     labels = [cut(label, room - KEY, size) for label in found]
     columns = int(room / (max(inches(label, size) for label in labels) + KEY))
@@ -143,6 +180,7 @@ def add_legend(figure: Any, panels: Iterable[Any], title: str | None = None) -> 
     legend.get_title().set_multialignment("center")
     for text in legend.get_texts():
         text.set(**lettering(text.get_text()))
+    return figure
 
 
 def points(size: str) -> float:
@@ -151,27 +189,25 @@ def points(size: str) -> float:
     return float(font.get_size_in_points())
 
 
-def labels_and_colours(labels: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return label and colour of the baseline and of every method.
+class LineStyle(TypedDict):
+    """How matplotlib draws the line of a method, as arguments of its functions."""
+
+    label: str
+    color: str
+    linestyle: str
+
+
+def line_styles(labels: Mapping[str, str]) -> dict[str, LineStyle]:
+    """Return how the lines of the baseline and of every method look.
 
     Args:
         labels: See `Panel`.
     """
-    methods = {
-        name: (label, COLOURS[place % len(COLOURS)])
-        for place, (name, label) in enumerate(labels.items())
+    styles: dict[str, LineStyle] = {
+        name: {"label": labels[name], "color": look.colour, "linestyle": DASHES[look.dash]}
+        for name, look in looks_of(labels).items()
     }
-    return {BASELINE: (BASELINE, GREY), **methods}
-
-
-def line_styles(labels: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return label, colour and dashes of a line for each of `labels_and_colours`."""
-    baseline, *others = labels_and_colours(labels).items()
-    dashes = [DASHES[0], *(DASHES[at // len(COLOURS) % len(DASHES)] for at in range(len(others)))]
-    return {
-        name: {"label": label, "color": colour, "linestyle": dash}
-        for (name, (label, colour)), dash in zip((baseline, *others), dashes, strict=True)
-    }
+    return {BASELINE: {"label": BASELINE, "color": GREY, "linestyle": "solid"}, **styles}
 
 
 def check_format(path: Path) -> str:

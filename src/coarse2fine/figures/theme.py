@@ -1,4 +1,7 @@
-"""What all plotly figures have in common: one look, for light and for dark pages."""
+"""The colours of all figures, and what all plotly figures have in common.
+
+They have one look, for light and for dark pages.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,15 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .._util.arrays import Array
 from .._util.text import JOINERS, printable
 from ..errors import require
-from .colours import COLOURS
 
+# Okabe and Ito: people who see colours differently tell them apart, too.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+GREY = "#555555"  # of the baseline on paper, and of what is not data
 # As far from white as from the black of a dark page: text, the baseline, what is not data.
 INK = "#7a7a7a"
 FAINT = "rgba(128,128,128,0.25)"
@@ -54,6 +62,21 @@ def shown(name: str, most: int = MOST_LETTERS) -> str:
     text = printable(name[: most + 1], keep=JOINERS)
     text = text if len(text) <= most else f"{text[: most - 1]}…"
     return escape(text, quote=False).replace("$", "&#36;") if text.strip() else f"“{text}”"
+
+
+def scale_end(values: Array, share: float) -> float:
+    """Return what few of the values are beyond, for a scale on which they can be told apart.
+
+    Args:
+        values: Nan counts for nothing.
+        share: How many of them are within, of 1.
+
+    Examples:
+        >>> scale_end(np.array([1.0, -3.0, np.nan]), 1.0), scale_end(np.zeros(2), 0.5)
+        (3.0, 1.0)
+    """
+    sizes = abs(values[~np.isnan(values)])
+    return float(np.quantile(sizes, share)) or 1.0 if len(sizes) else 1.0
 
 
 class Look(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._util.files import write_atomically
 
 if TYPE_CHECKING:
-    from .sources import Source
+    from .runs import Source
 
 
 def write_report(

@@ -2,71 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
-from .._hierarchy.nesting import edges, nested_order
 from .._util.arrays import Array, IntArray
-from ..figures.counts import Confusions, count_confusions, percentages
-from ..hierarchy import Hierarchy
+from ..figures.values import Confusions, Layout, percentages
 from .mistakes import DECIMALS, Change, Mistake
-from .runs import FinishedRun
 
 MOST_PAIRS = 5  # of a cluster
-
-
-@dataclass(frozen=True)
-class Level:
-    """A level above the classes.
-
-    Args:
-        edges: The positions at which its clusters begin, and the end of the last.
-        names: Of the clusters; None where they have none.
-    """
-
-    edges: list[int]
-    names: list[str] | None
-
-    @cached_property
-    def owners(self) -> IntArray:
-        """The cluster of every position, from 0."""
-        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
-
-
-class Layout:
-    """The classes side by side so that every cluster is in one piece.
-
-    Args:
-        hierarchy: Whose clusters these are.
-
-    Attributes:
-        order: The class at each position.
-        position: The position of each class.
-        levels: Those above the classes, coarsest first.
-    """
-
-    def __init__(self, hierarchy: Hierarchy) -> None:
-        above, count = hierarchy.levels[:-1], hierarchy.num_classes
-        self.hierarchy, self.order = hierarchy, nested_order(above, count)
-        self.position = np.empty(count, np.int64)
-        self.position[self.order] = np.arange(count)
-        self.levels = [self._level(at) for at in range(len(above))]
-
-    def _level(self, at: int) -> Level:
-        level, names = self.hierarchy.levels[at], self.hierarchy.cluster_names
-        cuts = edges(level, self.order)
-        clusters = level[self.order[cuts[:-1]]].tolist()
-        return Level(cuts, None if names is None else [names[at][one] for one in clusters])
-
-    def counted(self, runs: Iterable[FinishedRun]) -> Confusions:
-        """Return how often each position was predicted as each, over all runs."""
-        pairs = zip(*(run.predictions for run in runs), strict=True)
-        predictions, targets = (self.position[np.concatenate(part)] for part in pairs)
-        return count_confusions(predictions, targets, len(self.order))
 
 
 # -------------------------------------------------------------------------------- classes
@@ -142,7 +86,7 @@ class Clusters:
 
 
 def cluster_accuracies(
-    layout: Layout, before: Confusions | None, after: Confusions
+    layout: Layout, before: Confusions | None, after: Confusions, change: Change
 ) -> list[Clusters]:
     """Return what is shown of the clusters of each level above the classes.
 
@@ -150,8 +94,8 @@ def cluster_accuracies(
         layout: The order of the classes.
         before: Of the baseline; None where there is none.
         after: Of the method.
+        change: The mistakes of both.
     """
-    change = Change.of(before, after)
     return [
         Clusters(
             None if before is None else before.grouped(level.owners).accuracies,
@@ -175,10 +119,4 @@ def _most_confused(owner: IntArray, change: Change) -> list[list[Mistake]]:
     leaves = np.flatnonzero(begin != end)
     clusters = np.concatenate([begin, end[leaves]])
     cells = np.concatenate([np.arange(len(begin)), leaves])
-    order = np.lexsort((cells, -change.most[cells], clusters))
-    clusters, cells = clusters[order], cells[order]
-    starts = np.searchsorted(clusters, np.arange(owner[-1] + 2))
-    kept = np.arange(len(cells)) - starts[clusters] < MOST_PAIRS
-    mistakes = change.rates().listed(cells[kept])
-    cuts = np.searchsorted(clusters[kept], np.arange(owner[-1] + 2)).tolist()
-    return [mistakes[start:stop] for start, stop in pairwise(cuts)]
+    return change.most_frequent(cells, clusters, int(owner[-1]) + 1, MOST_PAIRS)

@@ -7,21 +7,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import MissingExtraError, RunError
-from ..figures.counts import PREFERRED
 from ..figures.curves import Curve
+from ..figures.values import PREFERRED, Confusions, Layout, Level, count_confusions
 from ..runs.config import GIVEN
 from ..runs.result import BASELINE
-from .clusters import Classes, Clusters, Layout, Level, class_accuracies, cluster_accuracies
+from .clusters import Classes, Clusters, class_accuracies, cluster_accuracies
 from .examples import Examples, example_images
 from .levels import LevelAccuracies, Severities, Yardstick, level_accuracies, severities
-from .matrix import ConfusionMatrix, confusion_matrix
-from .mistakes import Mistakes, changed_mistakes
-from .repeat import Repeat, how_to_repeat
-from .runs import Entry, FinishedRun, gather
-from .sources import Source
+from .mistakes import (
+    Change,
+    ConfusionMatrix,
+    Mistake,
+    Mistakes,
+    changed_mistakes,
+    confusion_matrix,
+    mistakes_by_class,
+)
+from .runs import Entry, FinishedRun, Source, gather
 from .summary import gain_of, pairs, remarks_of, sentence_of, verdict_of
-from .table import TableRow, table_row
+from .tables import Repeat, TableRow, how_to_repeat, table_row
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class Content:
         clusters: Of each of these levels.
         mistakes: That changed most.
         confusion: None where there are too many classes and clusters.
+        taken_for: For each class the most frequent mistakes; None where `confusion` is not that
+            of the classes.
         level_accuracy: Of every method.
         severity: How bad mistakes are.
         curves: Of every run; in place of its method each has its label.
@@ -78,6 +87,7 @@ class Content:
     clusters: list[Clusters]
     mistakes: Mistakes
     confusion: ConfusionMatrix | None
+    taken_for: list[list[Mistake]] | None
     level_accuracy: LevelAccuracies
     severity: Severities
     curves: list[Curve]
@@ -117,7 +127,8 @@ def report_content(
     chosen = _chosen(shown, after, seed)
     yardstick = Yardstick(owner, chosen.seed)
     layout = Layout(yardstick.shown)
-    counts = (layout.counted(before) if before else None, layout.counted(after))
+    counts = (_counted(layout, before) if before else None, _counted(layout, after))
+    change, matrix = Change.of(*counts), confusion_matrix(layout, *counts)
     images, reasons = _examples(chosen, layout, examples, folder)
     remarks = [*left_out, *remarks_of(entries), *_borrowed(shown, owner, yardstick.seed)]
     baseline = _label_of(entries, before[0]) if before else None
@@ -130,9 +141,10 @@ def report_content(
         shown=Shown(shown.label, baseline, chosen.seed, [run.seed for run in after]),
         classes=class_accuracies(layout, *counts),
         levels=layout.levels,
-        clusters=cluster_accuracies(layout, *counts),
-        mistakes=changed_mistakes(*counts),
-        confusion=confusion_matrix(layout, *counts),
+        clusters=cluster_accuracies(layout, *counts, change),
+        mistakes=changed_mistakes(change),
+        confusion=matrix,
+        taken_for=mistakes_by_class(change) if matrix and matrix.level is None else None,
         level_accuracy=level_accuracies(yardstick, entries),
         severity=severities(yardstick, before, after),
         curves=[_curve(entry, run) for entry in entries for run in entry.runs],
@@ -179,6 +191,13 @@ def _borrowed(shown: Entry, owner: Entry, seed: int) -> list[str]:
         return []
     place = f"{owner.label}, seed {seed}"
     return [f"{shown.label} was trained without a hierarchy; shown is that of {place}."]
+
+
+def _counted(layout: Layout, runs: Sequence[FinishedRun]) -> Confusions:
+    """Return how often each position was predicted as each, over all runs."""
+    pairs = zip(*(run.predictions for run in runs), strict=True)
+    predictions, targets = (layout.position[np.concatenate(part)] for part in pairs)
+    return count_confusions(predictions, targets, len(layout.order))
 
 
 def _label_of(entries: Sequence[Entry], run: FinishedRun) -> str:

@@ -17,10 +17,10 @@ import torch
 from .._util.arrays import IntArray
 from ..data import Split, load_data
 from ..errors import RunError, require
+from ..figures.values import Layout
 from ..runs.config import GIVEN
 from ..runs.identity import stored_config
 from ..runs.restore import divided_as_in_training
-from .clusters import Layout
 from .runs import FinishedRun
 
 MOST = 2_000  # images in all

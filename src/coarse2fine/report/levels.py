@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._util.arrays import Array
+from ..figures.values import flat_hierarchies
 from ..hierarchy import Hierarchy
 from ..metrics import mistake_heights
 from .runs import Entry, FinishedRun
@@ -39,6 +39,7 @@ class Yardstick:
         self._distinct = len(set(hierarchies.values()))
         is_alike = len({tree.num_clusters for tree in hierarchies.values()}) == 1
         self._own = hierarchies if is_alike else {}
+        self._heights: dict[FinishedRun, Array] = {}
 
     def remarks(self) -> list[str]:
         """Return what to bear in mind where seeds have different hierarchies."""
@@ -56,10 +57,12 @@ class Yardstick:
 
     def heights(self, run: FinishedRun) -> Array:
         """Return the percentage of test samples at each height, see `mistake_heights`."""
-        hierarchy = self._own.get(run.seed, self.shown)
-        heights = mistake_heights(*run.predictions, hierarchy)
-        counts = np.bincount(heights, minlength=len(hierarchy.levels) + 1)
-        return 100 * counts / max(len(heights), 1)
+        if run not in self._heights:  # as several tables ask for it
+            hierarchy = self._own.get(run.seed, self.shown)
+            heights = mistake_heights(*run.predictions, hierarchy)
+            counts = np.bincount(heights, minlength=len(hierarchy.levels) + 1)
+            self._heights[run] = 100 * counts / max(len(heights), 1)
+        return self._heights[run]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +123,7 @@ class Severities:
 
 def classes_alone(class_names: Sequence[str]) -> Hierarchy:
     """Return the hierarchy without a level above the classes."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+    with flat_hierarchies():
         return Hierarchy([np.arange(len(class_names))], class_names)
 
 

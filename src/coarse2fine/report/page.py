@@ -28,12 +28,9 @@ from .mistakes import DECIMALS
 
 HERE = Path(__file__).parent / "page"
 COLOURS = Path(__file__).parents[1] / "figures" / "colours.css"
-# In the order in which one needs the other.
 SCRIPTS = (
-    "unpack",
     "elements",
     "theme",
-    "figures",
     "nodes",
     "tree",
     "details",
@@ -41,8 +38,7 @@ SCRIPTS = (
     "confusion",
     "confusion_controls",
     "classes",
-    "explorer",
-    "main",
+    "main",  # last, as it begins
 )
 MOST_SECTORS = 500  # of a level of the icicle; a thousand would take half a second to draw
 NEEDED = ("classes", "levels", "clusters", "confusion", "examples", "shown")  # by the scripts
@@ -140,14 +136,16 @@ def _policy(*scripts: str) -> str:
 # ------------------------------------------------------------------------------- figures
 
 
-def _drawn(content: Content, plain: dict[str, Any]) -> str:
+def _drawn(content: Content, plain: Mapping[str, Any]) -> str:
     """Return what the scripts need as JSON, with the figures that Python draws."""
     encoder = require("plotly.utils", "report").PlotlyJSONEncoder  # knows its own figures
     drawn = {**{name: plain[name] for name in NEEDED}, "figures": _figures(content)}
+    computed = {"gains": content.classes.gains, "taken_for": content.taken_for}
+    drawn["classes"] = {**plain["classes"], **{name: _plain(own) for name, own in computed.items()}}
     return json.dumps(drawn, cls=encoder, separators=(",", ":"))
 
 
-def _figures(content: Content) -> dict[str, Any]:
+def _figures(content: Content) -> dict[str, object]:
     accuracy, gains = content.level_accuracy, content.classes.gains
     means = {row.label: row.mean.tolist() for row in accuracy.rows}
     return {

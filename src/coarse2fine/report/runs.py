@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,13 @@ from .._hierarchy.levels import to_class_indices
 from .._util.arrays import IntArray
 from ..errors import RunError
 from ..figures.curves import Curve, learning_curve
+from ..figures.values import flat_hierarchies
 from ..hierarchy import Hierarchy
 from ..runs.directory import Run, RunConfig
-from ..runs.find import SEED
-from ..runs.result import BASELINE, RunResult
-from .sources import Source, run_paths
+from ..runs.find import SEED, runs_of_seed, seed_folders
+from ..runs.result import BASELINE, Result, RunResult
+
+Source = str | os.PathLike[str] | RunResult | Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +69,6 @@ class FinishedRun:
             )
         except (ValueError, TypeError) as error:
             raise _named(path, error) from None
-        except KeyError as error:
-            raise RunError(f"{path} is damaged: it has no {error}.") from None
         if predicted.shape != wanted.shape:
             raise RunError(f"{path} is damaged: {len(predicted)} of {len(wanted)} are predicted.")
         return np.asarray(predicted), np.asarray(wanted)
@@ -80,8 +80,7 @@ class FinishedRun:
         if not self.result.num_clusters:
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+            with flat_hierarchies():
                 return self.result.hierarchy().for_classes(self.class_names)
         except FileNotFoundError:
             raise RunError(f"there is no {path}, which belongs to the run.") from None
@@ -141,7 +140,7 @@ def gather(sources: Iterable[Source]) -> Gathered:
     """
     found: dict[Path, FinishedRun] = {}
     unfinished: dict[Path, str] = {}
-    for path, is_given in run_paths(sources):
+    for path, is_given in _run_paths(sources):
         if not is_given and not Run(path).is_done:
             unfinished[path.resolve()] = f"{path} is not finished, so it is left out."
         else:
@@ -159,6 +158,51 @@ def _load(path: Path) -> FinishedRun:
     whole = path.resolve().parent
     comparison = whole.parent if SEED.fullmatch(whole.name) else whole
     return FinishedRun(result, config, str(path), comparison)
+
+
+# ------------------------------------------------------------------------ where runs are
+
+
+def _run_paths(sources: Iterable[Source]) -> Iterator[tuple[Path, bool]]:
+    """Yield the directories of all runs, and whether each was given by itself."""
+    for source in sources:
+        if isinstance(source, Result):
+            yield from ((run.path, True) for run in source.runs)
+        elif isinstance(source, RunResult):
+            yield source.path, True
+        else:
+            yield from _paths_within(Path(source))
+
+
+def _paths_within(path: Path) -> Iterator[tuple[Path, bool]]:
+    if not path.is_dir():
+        raise RunError(f"there is no run {path}; give the folder of a run or of a comparison.")
+    if Run(path).is_begun:
+        yield path, True
+        return
+    if SEED.fullmatch(path.resolve().name):
+        runs = _methods(path)
+    else:
+        runs = [run for folder in seed_folders(path).values() for run in _methods(folder)]
+    if not runs:
+        raise RunError(
+            f"{path} holds no run: there is neither a {Run(path).config_file.name} of a run nor a "
+            f"seed-0."
+        )
+    yield from ((run, False) for run in runs)
+
+
+def _methods(folder: Path) -> list[Path]:
+    """Return the runs of a seed, in the order in which their methods were asked for."""
+    found = [path for path in runs_of_seed(folder).values() if Run(path).is_begun]
+    return sorted(found, key=_place)
+
+
+def _place(path: Path) -> tuple[int, str]:
+    config = Run(path).config
+    asked = config.settings.get("methods")
+    asked = asked if isinstance(asked, list) else []
+    return (asked.index(config.method) if config.method in asked else len(asked)), path.name
 
 
 # ------------------------------------------------------------------------ what is compared

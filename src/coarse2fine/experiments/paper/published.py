@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..declaration import Published
 
@@ -24,45 +24,52 @@ class PublishedRow:
     figures: Published
 
 
-def _size_row(
-    model: str, data: str, size: int | None, accuracy: float, error: float, gain: float, its: float
-) -> PublishedRow:
-    return PublishedRow(
-        model, data, size, {"baseline": (accuracy, error), "continuous": (gain, its)}
-    )
-
-
-# Table 2: results on real data sets.
-CNN_SIZES = (
-    _size_row("cnn", "cifar10", None, 70.92, 0.37, 0.69, 0.32),
-    _size_row("cnn", "cifar10", 20_000, 64.66, 0.53, 1.28, 0.60),
-    _size_row("cnn", "cifar10", 10_000, 59.52, 0.35, 1.24, 0.46),
-    _size_row("cnn", "cifar10", 5_000, 53.64, 0.19, 1.57, 0.39),
-    _size_row("cnn", "cifar100-coarse", None, 49.63, 0.35, 1.22, 0.38),
-    _size_row("cnn", "cifar100-coarse", 20_000, 42.04, 0.29, 1.84, 0.51),
-    _size_row("cnn", "cifar100-coarse", 10_000, 36.61, 0.19, 1.77, 0.56),
-    _size_row("cnn", "cifar100-coarse", 5_000, 31.80, 0.28, 1.38, 0.22),
-    _size_row("cnn", "cifar100", None, 35.87, 0.23, 3.31, 0.59),
-    _size_row("cnn", "cifar100", 20_000, 27.83, 0.34, 2.27, 0.37),
-    _size_row("cnn", "cifar100", 10_000, 21.96, 0.49, 2.67, 0.68),
-    _size_row("cnn", "cifar100", 5_000, 17.20, 0.20, 1.92, 0.24),
-    _size_row("cnn", "tiny-imagenet", None, 21.94, 0.19, 2.73, 0.49),
-    _size_row("cnn", "tiny-imagenet", 50_000, 16.33, 0.32, 3.06, 0.33),
-    _size_row("cnn", "tiny-imagenet", 20_000, 10.16, 0.22, 2.02, 0.34),
-    _size_row("cnn", "tiny-imagenet", 10_000, 7.38, 0.11, 1.14, 0.19),
+# Data, size, and the figures of the baseline, the continuous curriculum (both Table 2: results on
+# real data sets) and the staged one (the appendix), by the CNN.
+_CNN = (
+    ("cifar10", None, (70.92, 0.37), (0.69, 0.32), (0.92, 0.32)),
+    ("cifar10", 20_000, (64.66, 0.53), (1.28, 0.60), (1.86, 0.23)),
+    ("cifar10", 10_000, (59.52, 0.35), (1.24, 0.46), (1.01, 0.13)),
+    ("cifar10", 5_000, (53.64, 0.19), (1.57, 0.39), (2.22, 0.42)),
+    ("cifar100-coarse", None, (49.63, 0.35), (1.22, 0.38), (0.91, 0.37)),
+    ("cifar100-coarse", 20_000, (42.04, 0.29), (1.84, 0.51), (1.03, 0.22)),
+    ("cifar100-coarse", 10_000, (36.61, 0.19), (1.77, 0.56), (1.38, 0.53)),
+    ("cifar100-coarse", 5_000, (31.80, 0.28), (1.38, 0.22), (1.17, 0.46)),
+    ("cifar100", None, (35.87, 0.23), (3.31, 0.59), (3.99, 0.24)),
+    ("cifar100", 20_000, (27.83, 0.34), (2.27, 0.37), (4.40, 0.32)),
+    ("cifar100", 10_000, (21.96, 0.49), (2.67, 0.68), (2.70, 0.22)),
+    ("cifar100", 5_000, (17.20, 0.20), (1.92, 0.24), (2.35, 0.29)),
+    ("tiny-imagenet", None, (21.94, 0.19), (2.73, 0.49), (3.79, 0.34)),
+    ("tiny-imagenet", 50_000, (16.33, 0.32), (3.06, 0.33), (3.64, 0.47)),
+    ("tiny-imagenet", 20_000, (10.16, 0.22), (2.02, 0.34), (2.94, 0.36)),
+    ("tiny-imagenet", 10_000, (7.38, 0.11), (1.14, 0.19), (2.01, 0.32)),
 )
-LARGE_SIZES = (
-    _size_row("resnet18", "cifar100", None, 76.11, 0.20, 1.08, 0.12),
-    _size_row("resnet18", "cifar100", 20_000, 61.24, 0.21, 2.73, 0.41),
-    _size_row("resnet18", "cifar100", 10_000, 46.01, 0.91, 4.61, 0.40),
-    _size_row("resnet18", "cifar100", 5_000, 20.98, 0.35, 2.32, 0.97),
-    _size_row("resnet50", "cifar100", None, 77.21, 0.40, 2.20, 0.53),
-    _size_row("resnet50", "cifar100", 20_000, 63.31, 0.38, 0.52, 0.45),
-    _size_row("resnet50", "cifar100", 10_000, 51.21, 0.22, 0.39, 1.01),
-    _size_row("wrn-28-10", "cifar100", None, 80.10, 0.20, 0.55, 0.13),
-    _size_row("wrn-28-10", "cifar100", 10_000, 58.72, 0.38, 1.29, 0.35),
-    _size_row("wrn-28-10", "cifar100", 5_000, 43.77, 0.98, 2.49, 0.90),
-    _size_row("wrn-28-10", "cifar100", 1_000, 14.87, 0.14, 0.54, 0.56),
+CNN_SIZES = tuple(
+    PublishedRow("cnn", data, size, {"baseline": baseline, "continuous": continuous})
+    for data, size, baseline, continuous, _ in _CNN
+)
+STAGED_GAINS = tuple(
+    replace(row, figures={**row.figures, "staged": staged})
+    for row, (*_, staged) in zip(CNN_SIZES, _CNN, strict=True)
+)
+
+# Table 2: the large models on CIFAR-100.
+_LARGE = (
+    ("resnet18", None, (76.11, 0.20), (1.08, 0.12)),
+    ("resnet18", 20_000, (61.24, 0.21), (2.73, 0.41)),
+    ("resnet18", 10_000, (46.01, 0.91), (4.61, 0.40)),
+    ("resnet18", 5_000, (20.98, 0.35), (2.32, 0.97)),
+    ("resnet50", None, (77.21, 0.40), (2.20, 0.53)),
+    ("resnet50", 20_000, (63.31, 0.38), (0.52, 0.45)),
+    ("resnet50", 10_000, (51.21, 0.22), (0.39, 1.01)),
+    ("wrn-28-10", None, (80.10, 0.20), (0.55, 0.13)),
+    ("wrn-28-10", 10_000, (58.72, 0.38), (1.29, 0.35)),
+    ("wrn-28-10", 5_000, (43.77, 0.98), (2.49, 0.90)),
+    ("wrn-28-10", 1_000, (14.87, 0.14), (0.54, 0.56)),
+)
+LARGE_SIZES = tuple(
+    PublishedRow(model, "cifar100", size, {"baseline": baseline, "continuous": continuous})
+    for model, size, baseline, continuous in _LARGE
 )
 
 # Table 3: the comparison; what it leaves out is left out here. The gains of NBDT without an
@@ -116,29 +123,3 @@ COMPARISON = (
         "baseline": (64.14, 0.15), "nbdt": (2.52, None), "continuous": (1.01, 0.22),
     }),
 )  # fmt: skip
-
-# The appendix's table: staged and continuous, by the CNN.
-_STAGED = {
-    ("cifar10", None): (0.92, 0.32),
-    ("cifar10", 20_000): (1.86, 0.23),
-    ("cifar10", 10_000): (1.01, 0.13),
-    ("cifar10", 5_000): (2.22, 0.42),
-    ("cifar100-coarse", None): (0.91, 0.37),
-    ("cifar100-coarse", 20_000): (1.03, 0.22),
-    ("cifar100-coarse", 10_000): (1.38, 0.53),
-    ("cifar100-coarse", 5_000): (1.17, 0.46),
-    ("cifar100", None): (3.99, 0.24),
-    ("cifar100", 20_000): (4.40, 0.32),
-    ("cifar100", 10_000): (2.70, 0.22),
-    ("cifar100", 5_000): (2.35, 0.29),
-    ("tiny-imagenet", None): (3.79, 0.34),
-    ("tiny-imagenet", 50_000): (3.64, 0.47),
-    ("tiny-imagenet", 20_000): (2.94, 0.36),
-    ("tiny-imagenet", 10_000): (2.01, 0.32),
-}
-STAGED_GAINS = tuple(
-    PublishedRow(
-        row.model, row.data, row.size, {**row.figures, "staged": _STAGED[row.data, row.size]}
-    )
-    for row in CNN_SIZES
-)

@@ -1,12 +1,16 @@
-"""The paper's tables on CIFAR, Tiny-ImageNet and ImageNet."""
+"""The paper's tables on CIFAR, Tiny-ImageNet and ImageNet, and its looks inside on CIFAR-100.
+
+These are T, learning curves, confusion and hierarchies.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from ...runs.config import CANDIDATES
 from ..declaration import FULL, Experiment, Published, Scale, Setting, Variant
-from .curricula import AS_PAPER, CONTINUOUS, STAGED_CURRICULUM
+from . import AS_PAPER, CONTINUOUS, STAGED_CURRICULUM, shapes
 from .published import CNN_SIZES, COMPARISON, LARGE_SIZES, STAGED_GAINS, PublishedRow
 
 LABELS = {
@@ -85,16 +89,9 @@ def _comparison() -> tuple[Setting, ...]:
 
 
 def _small_comparison() -> tuple[Setting, ...]:
-    small = [row for row in CNN_SIZES if row.data == "cifar100" and row.size in (10_000, 5_000)]
-    rows = _rows(tuple(small), (*compared("cifar100"), STAGED_CURRICULUM))
-    return tuple(replace(row, paper={**row.paper, **_staged_gain(row)}) for row in rows)
-
-
-def _staged_gain(row: Setting) -> Published:
-    """Return the paper's gain of the staged curriculum in the same setting."""
-    same = (row.settings["data"], row.settings["train_size"])
-    found = next(other for other in STAGED_GAINS if (other.data, other.size) == same)
-    return {"staged": found.figures["staged"]}
+    sizes = (10_000, 5_000)
+    rows = tuple(row for row in STAGED_GAINS if row.data == "cifar100" and row.size in sizes)
+    return _rows(rows, (*compared("cifar100"), STAGED_CURRICULUM))
 
 
 SIZE = Experiment(
@@ -145,4 +142,77 @@ IMAGENET = Experiment(
         ),
     },
     figure="sizes",
+)
+
+
+# ------------------------------------------------------------------------- looks inside
+
+LENGTHS = CANDIDATES  # those of the paper's figure are not given
+FEWER = "10,000 images instead of 50,000"
+ABOUT_SMALL_CIFAR = f"{FEWER}, early stopping after 20 epochs without a better validation accuracy"
+SHAPES = (shapes.DISTANCE, shapes.SIMILARITY)
+
+
+def _length(epochs: int) -> Variant:
+    name = f"continuous-T{epochs:02d}"
+    return Variant(name, "continuous", {"curriculum_epochs": epochs}, f"T = {epochs}")
+
+
+def _cifar100(size: int | None, *variants: Variant, **settings: Any) -> tuple[Setting, ...]:
+    return (setting("cifar100", size, "cnn", variants, **settings),)
+
+
+SENSITIVITY = Experiment(
+    title="Accuracy against the curriculum's length T on CIFAR-100",
+    scales={
+        FULL: Scale("as in the paper", _cifar100(None, CONTINUOUS, *map(_length, LENGTHS))),
+        "small": Scale(
+            ABOUT_SMALL_CIFAR,
+            _cifar100(10_000, CONTINUOUS, *map(_length, LENGTHS), track_test=True, patience=20),
+        ),
+    },
+    figure="lengths",
+)
+
+CURVES = Experiment(
+    title="Test accuracy after every epoch on CIFAR-100",
+    scales={
+        FULL: Scale("as in the paper", _cifar100(None, CONTINUOUS, track_test=True)),
+        "small": Scale(
+            ABOUT_SMALL_CIFAR, _cifar100(10_000, CONTINUOUS, track_test=True, patience=20)
+        ),
+    },
+    figure="curves",
+)
+
+CONFUSION = Experiment(
+    title="Confusion, classes in the order of the hierarchy",
+    scales={
+        FULL: Scale(
+            "as in the paper, and CIFAR-100 too",
+            (setting("cifar10", None, "cnn", (CONTINUOUS,)), *_cifar100(None, CONTINUOUS)),
+        ),
+        "small": Scale(f"CIFAR-100, {FEWER}", _cifar100(10_000, CONTINUOUS)),
+    },
+    figure="confusion",
+)
+
+HIERARCHY = Experiment(
+    title="The hierarchies",
+    scales={
+        FULL: Scale(
+            "as in the paper",
+            (
+                setting("cifar10", None, "cnn", (CONTINUOUS,)),
+                *_cifar100(None, CONTINUOUS),
+                shapes.shapes(500, SHAPES),
+            ),
+        ),
+        "small": Scale(
+            f"CIFAR-100, {FEWER}; and Shapes, {shapes.ABOUT_SMALL}",
+            (*_cifar100(10_000, CONTINUOUS), shapes.shapes(150, SHAPES, **shapes.SMALL)),
+        ),
+    },
+    figure="hierarchy",
+    num_seeds=1,
 )

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..declaration import FULL, Experiment, Published, Scale, Setting, Variant
-from .curricula import AS_PAPER, CONTINUOUS, STAGED_CURRICULUM
+from . import AS_PAPER, CONTINUOUS, STAGED_CURRICULUM
 
 CLASSES = 30
 
-SMALL: dict[str, Any] = {"image_size": 32, "batch_size": 64, "epochs": 90, "patience": 20}
+SMALL: Mapping[str, Any] = {"image_size": 32, "batch_size": 64, "epochs": 90, "patience": 20}
 ABOUT_SMALL = (
     "reduced: images of 32×32 pixels instead of 64×64, fewer of them, batches of 64 instead of "
     "512, at most 90 epochs, early stopping after 20 without a better validation accuracy "
     "instead of 50"
 )
+
+
+def _by_metric(metric: str, label: str) -> Variant:
+    return Variant(f"continuous-{metric}", "continuous", {"metric": metric}, label)
+
+
 DISTANCE = Variant("continuous", label="EmbeddingDist")
-SIMILARITY = Variant(
-    "continuous-embedding_similarity",
-    "continuous",
-    {"metric": "embedding_similarity"},
-    "EmbeddingSim",
-)
+SIMILARITY = _by_metric("embedding_similarity", "EmbeddingSim")
 MEASURES = (
-    Variant(
-        "continuous-confusion_distance",
-        "continuous",
-        {"metric": "confusion_distance"},
-        "ConfusionDist",
-    ),
+    _by_metric("confusion_distance", "ConfusionDist"),
     DISTANCE,
-    Variant("continuous-confusion", "continuous", {"metric": "confusion"}, "Confusion"),
+    _by_metric("confusion", "Confusion"),
     SIMILARITY,
-    Variant("continuous-random", "continuous", {"metric": "random"}, "Random"),
+    _by_metric("random", "Random"),
 )
 PUBLISHED: Published = {
     "baseline": (39.36, 0.52),

@@ -5,11 +5,7 @@ const FIRST_ROWS = 50;
 
 class ClassTable {
   constructor(content, choose) {
-    const { names, samples, before, after } = content.classes;
-    const gain = (place) =>
-      before && before[place] !== null && after[place] !== null
-        ? after[place] - before[place]
-        : null;
+    const { names, samples, before, after, gains } = content.classes;
     this.choose = choose;
     this.rows = names.map((name, place) => ({
       name,
@@ -17,7 +13,7 @@ class ClassTable {
       samples: samples[place],
       before: before?.[place] ?? null,
       after: after[place],
-      gain: gain(place),
+      gain: gains?.[place] ?? null,
     }));
     this.columns = before
       ? ["name", "before", "after", "gain", "samples"]

@@ -30,14 +30,14 @@ class Details {
   }
 
   ofClass({ start }) {
-    const { names, samples, before, after } = this.content.classes;
+    const { names, samples, before, after, taken_for } = this.content.classes;
     const measured = ["right class", before?.[start] ?? null, after[start]];
     return [
       element("h3", {}, named(names[start])),
       element("p", { class: "lead" }, this.tested(samples[start])),
       this.accuracies([measured]),
       this.images([start]),
-      this.pairs(mistakesOf(this.content, start), "Most often taken for"),
+      this.pairs(samples[start] ? (taken_for?.[start] ?? null) : null, "Most often taken for"),
     ];
   }
 
@@ -161,27 +161,4 @@ class Details {
     for (const line of made.rows) line.cells[1].classList.add("words");
     return element("div", { class: "scroll" }, element("h3", {}, heading), made);
   }
-}
-
-// The most frequent mistakes of a class, as pairs; null where they are not known: where it has
-// no samples, or only clusters were counted.
-function mistakesOf(content, truth, most = 8) {
-  const { confusion } = content;
-  if (confusion?.level !== null || !confusion.samples[truth]) return null;
-  const found = new Map();
-  for (const [place, cells] of [
-    [2, confusion.before],
-    [3, confusion.after],
-  ]) {
-    if (!cells) continue;
-    const [rows, columns, counts] = cells;
-    for (let at = 0; at < rows.length; at += 1) {
-      if (rows[at] !== truth || columns[at] === truth) continue;
-      const pair = found.get(columns[at]) ?? [truth, columns[at], confusion.before ? 0 : null, 0];
-      pair[place] = (100 * counts[at]) / confusion.samples[truth];
-      found.set(columns[at], pair);
-    }
-  }
-  const largest = (pair) => Math.max(pair[2] ?? 0, pair[3]);
-  return [...found.values()].sort((one, other) => largest(other) - largest(one)).slice(0, most);
 }

@@ -1,19 +1,67 @@
-"""How often each class was predicted as each: what figures of classes and confusions count."""
+"""What several figures show of runs: accuracies, confusions, and the classes in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._hierarchy.levels import to_class_indices
+from .._hierarchy.nesting import edges, nested_order
 from .._util.arrays import Array, IntArray
+from ..hierarchy import Hierarchy
 from ..runs.result import BASELINE, RunResult
+from ..runs.statistics import paired
 
 PREFERRED = "continuous"
+
+
+# ----------------------------------------------------------------------------- accuracies
+
+
+class Estimate(NamedTuple):
+    """A mean over seeds, in percent.
+
+    Args:
+        mean: Over the seeds.
+        error: Its standard error; 0 for a single seed, as a drawing needs a number.
+    """
+
+    mean: float
+    error: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Estimate:
+        """Return mean and standard error of at least one value.
+
+        Examples:
+            >>> Estimate.of([29.0, 30.0, 31.0]).mean, Estimate.of([29.0])
+            (30.0, Estimate(mean=29.0, error=0.0))
+        """
+        found = paired(list(values))
+        return cls(found.mean, 0.0 if math.isnan(found.error) else found.error)
+
+
+def accuracies(runs: Iterable[RunResult]) -> dict[str, dict[int, float]]:
+    """Return the test accuracy of each run in percent, by method and seed."""
+    found: dict[str, dict[int, float]] = {}
+    for run in runs:
+        found.setdefault(run.method, {})[run.seed] = 100 * run.accuracy
+    return found
+
+
+def mean_accuracies(runs: Iterable[RunResult]) -> dict[str, Estimate]:
+    """Return the mean test accuracy of each method."""
+    return {name: Estimate.of(own.values()) for name, own in accuracies(runs).items()}
+
+
+# ----------------------------------------------------------------------------- confusions
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +203,60 @@ def compared(
     shared = ([run for run in own if run.seed in seeds] for own in (before, after))
     first, second = (confusions(own, num_classes) for own in shared)
     return first, second
+
+
+# ------------------------------------------------------------------- classes in order
+
+
+@contextmanager
+def flat_hierarchies() -> Iterator[None]:
+    """Allow hierarchies without a level above the classes, which say so where one is trained."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The hierarchy of .* has no level above")
+        yield
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level above the classes.
+
+    Args:
+        edges: The positions at which its clusters begin, and the end of the last.
+        names: Of the clusters; None where they have none.
+    """
+
+    edges: list[int]
+    names: list[str] | None
+
+    @cached_property
+    def owners(self) -> IntArray:
+        """The cluster of every position, from 0."""
+        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
+
+
+class Layout:
+    """The classes side by side so that every cluster is in one piece.
+
+    Args:
+        hierarchy: Whose clusters these are.
+
+    Attributes:
+        order: The class at each position.
+        levels: Those above the classes, coarsest first.
+    """
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        above = hierarchy.levels[:-1]
+        self.hierarchy, self.order = hierarchy, nested_order(above, hierarchy.num_classes)
+        self.levels = [self._level(at) for at in range(len(above))]
+
+    def _level(self, at: int) -> Level:
+        level, names = self.hierarchy.levels[at], self.hierarchy.cluster_names
+        cuts = edges(level, self.order)
+        clusters = level[self.order[cuts[:-1]]].tolist()
+        return Level(cuts, None if names is None else [names[at][one] for one in clusters])
+
+    @cached_property
+    def position(self) -> IntArray:
+        """The position of each class."""
+        return np.argsort(self.order)
