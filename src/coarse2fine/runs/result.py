@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from .best import Choice
+    from .verdict import Verdict
 
 BASELINE = "baseline"
 
@@ -193,6 +194,13 @@ class Result:
         return choose(self.runs)
 
     @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Whether each method helped, by its test accuracies; `print` shows it."""
+        from .verdict import verdicts
+
+        return verdicts(self.runs)
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """What was trained, the baseline first."""
         return tuple(dict.fromkeys(run.method for run in self.runs))
@@ -225,6 +233,7 @@ class Result:
             },
             "remarks": list(self.remarks),
             "best": self.choice.to_dict(),
+            "verdicts": {method: str(found) for method, found in self.verdicts.items()},
         }
 
     def level_table(self) -> str:
@@ -258,7 +267,8 @@ class Result:
         seeds = dict.fromkeys(run.seed for run in self.runs)
         rows = [header, *map(self._row, seeds), self._mean_row(), self._epochs_row()]
         notes = [f"note: {remark}" for remark in self.remarks]
-        return "\n".join([str(self.choice), "", aligned(rows), *notes])
+        told = [str(self.choice), *map(str, self.verdicts.values())]
+        return "\n".join([*told, "", "test accuracy:", aligned(rows), *notes])
 
     def _row(self, seed: int) -> list[str]:
         of_seed = {run.method: run for run in self.runs if run.seed == seed}

@@ -272,8 +272,8 @@ class SeedRuns:
         if not result.levelled_off:
             self.remarks[name] = (
                 f"seed {self.seed}: {name} was best at epoch {result.best_epoch} of "
-                f"{exactly or config.epochs}, so it has not levelled off, and the difference may "
-                f"be noise; train for longer."
+                f"{exactly or config.epochs}, so it has not levelled off; longer training may "
+                f"change the outcome."
             )
         return result
 
