@@ -50,7 +50,7 @@ def make_trainer(folder: str, method: Method | None = None) -> Trainer:
     config = Config(model="cnn", accelerator="cpu").with_recipe(recipe_for("cnn"))
     train = data()
     samples = Data("image", train, train.take([]), train.take([0]))
-    job = Job(Path(folder), "baseline", PLAIN, 0, samples, config, "cnn")
+    job = Job(Path(folder), "baseline", PLAIN, samples, config, "cnn", make_plan())
     trainer = Trainer(launch(config), job)
     trainer.method = method or trainer.method
     trainer._begin()

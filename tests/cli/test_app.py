@@ -175,10 +175,32 @@ def test_a_stopped_training_says_how_to_go_on_and_does(c2f, tmp_path):
 
 
 def test_a_training_stopped_before_it_began_says_so(c2f, monkeypatch):
-    from coarse2fine.cli import comparison
-
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison, "fit", stop)
+    monkeypatch.setattr("coarse2fine.training.fit.fit", stop)
     assert c2f("train", "shapes", "--json") == (130, "", "stopped before training began\n")
+
+
+LEAVING = """
+import atexit, sys
+import torch.distributed as group
+from coarse2fine.cli.process import leave
+if sys.argv[2] == "several":
+    group.init_process_group("gloo", rank=0, world_size=1, store=group.HashStore())
+atexit.register(print, "what is run at exit")
+leave(int(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "processes", "is_run"), [(0, "several", True), (2, "one", True), (2, "several", False)]
+)
+def test_only_after_an_error_in_one_of_several_processes_nothing_is_run_at_exit(
+    code, processes, is_run
+):
+    """Gloo's threads may abort there, once the connection to another process is broken."""
+    command = [sys.executable, "-c", LEAVING, str(code), processes]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
+    assert (ended.stdout == "what is run at exit\n") is is_run

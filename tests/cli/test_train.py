@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from coarse2fine import Config, Hierarchy
-from coarse2fine.cli import app, comparison, demo
+from coarse2fine.cli import app, demo
 from coarse2fine.runs.parsers import seeds, shares, size
 
 from .calls import SHORT, SMALL
@@ -29,7 +29,7 @@ def test_options_reach_fit_as_what_they_mean(c2f, monkeypatch):
         del given["watcher"]
         raise ValueError("noted")
 
-    monkeypatch.setattr(comparison, "fit", note)
+    monkeypatch.setattr("coarse2fine.training.fit.fit", note)
     options = (
         "--data d --model cnn --method staged --method continuous --train-size 5% --seeds 3 "
         "--curriculum-epochs 7 --devices 2 --no-augment --milestones 0.5,0.75 --clip 0.5 "
@@ -72,7 +72,8 @@ def test_it_ends_with_the_comparison_the_levels_and_where_it_lies(c2f):
     assert "\nin here:\nseed 0 baseline: test accuracy " in err
     assert "stage_epochs" not in err
     assert "batch_size         64\n" in err
-    levels, comparison, place = out.split("\n\n")
+    told, comparison, levels, place = out.split("\n\n")
+    assert [line.split()[0] for line in told.splitlines()] == ["use", "Whether"]
     assert levels.splitlines()[1].split()[0] == "clusters"
     assert comparison.splitlines()[1].strip().split("  ") == [
         "seed",

@@ -38,10 +38,11 @@ from coarse2fine.runs.checkpoint import (
 )
 from coarse2fine.runs.directory import Run
 from coarse2fine.runs.find import find_run
+from coarse2fine.runs.guards import check_same
 from coarse2fine.runs.hierarchies import read_hierarchy
 from coarse2fine.runs.restore import load_trained
 from coarse2fine.runs.result import Result
-from coarse2fine.runs.writer import RunWriter, check_same, provenance
+from coarse2fine.runs.writer import RunWriter, provenance
 
 RUN_ERRORS = (RunError, ValueError, FileNotFoundError)
 
@@ -149,7 +150,7 @@ def _found(path: Path) -> None:
 
 
 def _same(path: Path) -> None:
-    check_same(path / "config.json", {"config": Config(epochs=2).to_dict(), "data": {"a": 1}})
+    check_same(path, {"config": Config(epochs=2).to_dict(), "data": {"a": 1}})
 
 
 RUN_CALLS: dict[str, list[Callable[[Path], object]]] = {

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from coarse2fine import RunError, fit
-from coarse2fine.runs.writer import RunWriter, locked
+from coarse2fine.runs.guards import locked
+from coarse2fine.runs.writer import RunWriter
 
 INPUTS = torch.randn(40, 5, generator=torch.Generator().manual_seed(0))
 DATA = (INPUTS, (INPUTS[:, 0] > 0).long())

@@ -161,7 +161,7 @@ PLACES = {
     "checkpoint": ([run], "save_checkpoint"),
     "line": ([run.RunWriter], "log"),
     "stage": ([Trainer], "_begin_stage"),
-    "epoch": ([Trainer], "_train_epoch"),
+    "epoch": ([Trainer], "_begin_epoch"),
     "level": ([Continuous], "begin_epoch"),
 }
 

@@ -19,7 +19,7 @@ from coarse2fine.data import Batches, Split, Transform
 from coarse2fine.experiments.executors import Processes
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
-from coarse2fine.training.memory import memory_errors_explained
+from coarse2fine.training.processes import memory_errors_explained
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and mounts are Linux's")
 NAMES = ("cat", "dog")

@@ -18,7 +18,7 @@ import tiny
 from coarse2fine import RunError, fit
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.tasks import carry_out
-from coarse2fine.runs.writer import locked
+from coarse2fine.runs.guards import locked
 from coarse2fine.training import trainer
 from coarse2fine.training.trainer import Trainer
 
@@ -161,10 +161,10 @@ def test_what_somebody_else_has_just_finished_is_not_trained_again(folder, undis
 def train_too_late():
     """Find a run not done, and have it done by another process before it is locked."""
 
-    own = Trainer._train_epoch
+    own = Trainer._begin_epoch
 
     def train_before():
-        trainer.locked, Trainer._train_epoch = locked, own
+        trainer.locked, Trainer._begin_epoch = locked, own
         train(STORE)
 
     @contextmanager
@@ -179,7 +179,7 @@ def train_too_late():
     def refuse(_):
         raise AssertionError("it is trained again")
 
-    trainer.locked, Trainer._train_epoch = late, refuse
+    trainer.locked, Trainer._begin_epoch = late, refuse
     sweep("baseline")
 
 

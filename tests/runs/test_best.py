@@ -1,11 +1,14 @@
 """Which model to use is decided by validation accuracy alone, and said with its doubts."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from coarse2fine.runs.best import choose
+from coarse2fine import Hierarchy, RunError, fit
+from coarse2fine.runs.best import choose, find_best, keep_best
 from coarse2fine.runs.result import Result, RunResult
 
 
@@ -80,23 +83,31 @@ def test_without_validation_samples_nothing_speaks_for_a_model():
     [
         (
             runs(baseline=[0.364], continuous=[0.385]),
-            "use continuous: it validates 2.10 points better than the baseline (38.50 and "
-            "36.40 %). With one seed this may be chance; three or more would tell.",
+            (
+                "use continuous: it validates 2.10 points better than the baseline (38.50 and "
+                "36.40 %). With one seed this may be chance; three or more would tell."
+            ),
         ),
         (
             runs(baseline=[0.385], continuous=[0.364], staged=[0.380]),
-            "use the baseline: it validates 0.50 points better than staged (38.50 and 38.00 %). "
-            "With one seed this may be chance; three or more would tell.",
+            (
+                "use the baseline: it validates 0.50 points better than staged (38.50 and 38.00 %). "
+                "With one seed this may be chance; three or more would tell."
+            ),
         ),
         (
             runs(baseline=[0.385], continuous=[0.385]),
-            "use the baseline: continuous validates no better (38.50 and 38.50 %). With one seed "
-            "this may be chance; three or more would tell.",
+            (
+                "use the baseline: continuous validates no better (38.50 and 38.50 %). With one seed "
+                "this may be chance; three or more would tell."
+            ),
         ),
         (
             runs(baseline=[0.2, 0.3, 0.4], continuous=[0.3, 0.41, 0.52]),
-            "use continuous: it validates 11.00 points better than the baseline (41.00 and "
-            "30.00 %, mean of 3 seeds); of its seeds, 2 validates best.",
+            (
+                "use continuous: it validates 11.00 points better than the baseline (41.00 and "
+                "30.00 %, mean of 3 seeds); of its seeds, 2 validates best."
+            ),
         ),
         (
             runs(continuous=[0.4]),
@@ -144,3 +155,78 @@ def test_a_result_says_it_in_its_first_line_and_as_plain_values():
         "accuracy": 0.5,
         "why": str(result.choice),
     }
+
+
+# ------------------------------------------------------------------------- run directories
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    path = tmp_path_factory.mktemp("comparison") / "run"
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(240, 6, generator=generator)
+    targets = (inputs @ torch.randn(6, 4, generator=generator)).argmax(1)
+    return fit(
+        (inputs, targets),
+        hierarchy=Hierarchy.from_levels([[0, 0, 1, 1]]),
+        epochs=4,
+        curriculum_epochs=2,
+        seeds=(0, 1),
+        out=path,
+    )
+
+
+def test_a_comparison_leaves_its_best_run_as_a_run_of_its_own(comparison):
+    best = RunResult.load(comparison.path / "best")
+    assert replace(best, path=comparison.best.path) == comparison.best
+    weights = best.model().state_dict()
+    assert all(torch.equal(weights[n], x) for n, x in comparison.best.model().state_dict().items())
+    assert not list((comparison.path / "best").rglob(".*"))
+
+
+def test_a_comparison_is_read_again(comparison):
+    assert Result.load(comparison.path) == comparison
+    with pytest.raises(RunError, match="holds no finished runs of a comparison"):
+        Result.load(comparison.path / "best")
+
+
+def test_best_follows_what_is_added(comparison, tmp_path):
+    path = tmp_path / "copy"
+    shutil.copytree(comparison.path, path)
+    other = next(run for run in comparison.runs if run != comparison.best)
+    keep_best(path, replace(other, path=path / other.path.relative_to(comparison.path)))
+    assert RunResult.load(path / "best").method == other.method
+    keep_best(path, comparison.best)
+    assert RunResult.load(path / "best").seed == comparison.best.seed
+
+
+def test_a_copy_that_was_interrupted_is_made_anew(comparison, tmp_path):
+    path = tmp_path / "copy"
+    shutil.copytree(comparison.path, path, ignore=shutil.ignore_patterns("best"))
+    (path / ".best").mkdir()
+    (path / ".best" / "half").touch()
+    keep_best(path, comparison.best)
+    assert RunResult.load(path / "best").accuracy == comparison.best.accuracy
+    assert not (path / ".best").exists()
+
+
+def test_a_link_in_the_place_of_best_is_refused(comparison, tmp_path):
+    (tmp_path / "best").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="is a link"):
+        keep_best(tmp_path, comparison.best)
+
+
+def test_the_best_is_found_unless_told_otherwise(comparison):
+    path, best = comparison.path, comparison.best
+    assert find_best(path) == best
+    of_other = find_best(path, seed=1 - best.seed)
+    assert of_other.seed == 1 - best.seed
+    baseline = find_best(path, "baseline")
+    values = {run.seed: run.val_accuracy for run in comparison.of("baseline")}
+    assert baseline.val_accuracy == max(values.values())
+    assert find_best(path, "continuous", 1).path == path / "seed-1" / "continuous"
+    assert find_best(path / "seed-1" / "continuous").seed == 1
+    with pytest.raises(RunError, match="has no method staged, but baseline"):
+        find_best(path, "staged")
+    with pytest.raises(RunError, match="has no seed 7, but 0, 1"):
+        find_best(path, seed=7)

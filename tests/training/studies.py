@@ -16,6 +16,7 @@ from coarse2fine._util.seeds import seed_of
 from coarse2fine.checkpoints import load_tensors
 from coarse2fine.data import Batches, Data, Source, Split, Transform, sample
 from coarse2fine.methods import find_method
+from coarse2fine.methods.base import Plan
 from coarse2fine.training.job import Job
 from coarse2fine.training.processes import launch
 from coarse2fine.training.progress import Watcher
@@ -151,17 +152,22 @@ def train(
     **changes: Any,
 ) -> RunResult:
     """Train in this process; methods have what they need from above unless it is given."""
-    config = settings(**changes)
+    config = settings(**{"seeds": (seed,), **changes})
     if data is None:
         data = sample(table_source(), val_share=config.val_share or 0.0, seed=seed)
-    given = {
-        "hierarchy": levels or hierarchy(),
-        "length": length,
-        "class_vectors": class_vectors(),
-    }
-    needed = {name: given[name] for name in find_method(method).needs}
+    needs = find_method(method).needs
+    plan = Plan(
+        6,
+        config.epochs,
+        config.patience,
+        hierarchy=(levels or hierarchy()) if "hierarchy" in needs else None,
+        curriculum_epochs=length if "length" in needs else None,
+        stage_epochs=config.stage_epochs,
+        num_samples=len(data.train),
+        class_vectors=class_vectors() if "class_vectors" in needs else None,
+    )
     name = "baseline" if method == "plain" else method
-    job = Job(path, name, method, seed, data, config, model, **needed)
+    job = Job(path, name, method, data, config, model, plan)
     return Trainer(launch(config), job, watcher, checkpoint_seconds).train()
 
 

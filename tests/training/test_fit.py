@@ -25,7 +25,7 @@ from coarse2fine import (
     RunError,
     RunResult,
 )
-from coarse2fine.runs.writer import locked
+from coarse2fine.runs.guards import locked
 
 DISTANCES = np.abs(np.subtract.outer([0, 1, 5, 6, 20, 21], [0, 1, 5, 6, 20, 21])).astype(float)
 

@@ -1,4 +1,4 @@
-"""Keeping freed memory."""
+"""Keeping freed processes."""
 
 import platform
 import subprocess
@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from coarse2fine.training import memory
+from coarse2fine.training import processes
 
 # How many pages the system has to give for the same 64 MB, five times over, in the end.
 PAGE_FAULTS = """
 import resource, torch
-from coarse2fine.training import memory
+from coarse2fine.training import processes
 
-assert {is_left} or memory.keep_freed_memory() is True
+assert {is_left} or processes.keep_freed_memory() is True
 for _ in range(8):  # until what was freed before has been used up
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(5):
@@ -37,12 +37,12 @@ def test_memory_that_was_freed_is_used_again():
 
 
 def test_other_systems_are_left_alone(monkeypatch):
-    monkeypatch.setattr(memory.sys, "platform", "darwin")
-    monkeypatch.setattr(memory.ctypes, "CDLL", None)
-    assert memory.keep_freed_memory() is False
+    monkeypatch.setattr(processes.sys, "platform", "darwin")
+    monkeypatch.setattr(processes.ctypes, "CDLL", None)
+    assert processes.keep_freed_memory() is False
 
 
 def test_a_c_library_without_the_function_is_left_alone(monkeypatch):
-    monkeypatch.setattr(memory.sys, "platform", "linux")
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
-    assert memory.keep_freed_memory() is False
+    monkeypatch.setattr(processes.sys, "platform", "linux")
+    monkeypatch.setattr(processes.ctypes, "CDLL", lambda _: object())
+    assert processes.keep_freed_memory() is False

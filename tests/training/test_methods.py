@@ -30,7 +30,7 @@ from coarse2fine.checkpoints import load_tensors
 from coarse2fine.data import Batches, Transform, sample
 from coarse2fine.methods import METHODS
 from coarse2fine.methods.plain import Plain
-from coarse2fine.training.transforms import transform_for
+from coarse2fine.training.job import transform_for
 
 
 def adam(model):

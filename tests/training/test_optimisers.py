@@ -4,8 +4,7 @@ import pytest
 import torch
 from studies import Net, settings
 
-from coarse2fine.training.optimisers import learning_rate, make_optimiser
-from coarse2fine.training.state import flat_state, nested_state
+from coarse2fine.training.state import flat_state, learning_rate, make_optimiser, nested_state
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from coarse2fine.data import sample
 from coarse2fine.runs import writer as module
 from coarse2fine.runs.checkpoint import Checkpoint
 from coarse2fine.runs.directory import read_lines
-from coarse2fine.runs.writer import RunWriter, check_same, locked, provenance, write_json
+from coarse2fine.runs.guards import check_same, locked
+from coarse2fine.runs.writer import RunWriter, provenance, write_json
 
 TENSORS = {"model": {"w": torch.ones(2)}}
 
@@ -211,17 +212,17 @@ def test_another_hierarchy_is_refused(tmp_path):
 def test_long_values_are_cut_in_the_message(tmp_path):
     write_json(tmp_path / "config.json", {"config": {"x": "a" * 500}})
     with pytest.raises(RunError) as caught:
-        check_same(tmp_path / "config.json", {"config": {"x": "b"}})
+        check_same(tmp_path, {"config": {"x": "b"}})
     assert len(str(caught.value)) < 300 + len(str(tmp_path))
 
 
 def test_a_setting_that_is_new_or_gone_counts(tmp_path):
     write_json(tmp_path / "config.json", {"config": {"old": 1}})
     with pytest.raises(RunError, match="begun with new = null, now it is 2"):
-        check_same(tmp_path / "config.json", {"config": {"old": 1, "new": 2}})
+        check_same(tmp_path, {"config": {"old": 1, "new": 2}})
     with pytest.raises(RunError, match="begun with old = 1, now it is null"):
-        check_same(tmp_path / "config.json", {"config": {}})
-    check_same(tmp_path / "config.json", {"config": {}}, but=("old",))
+        check_same(tmp_path, {"config": {}})
+    check_same(tmp_path, {"config": {}}, but=("old",))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_a_setting_that_is_new_or_gone_counts(tmp_path):
 def test_a_config_that_is_none_is_refused(content, tmp_path):
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(RunError, match="config.json is not a run's config.*choose another folder"):
-        check_same(tmp_path / "config.json", {"config": {"a": 1}, "data": {}})
+        check_same(tmp_path, {"config": {"a": 1}, "data": {}})
 
 
 def test_provenance_is_settings_versions_and_command(monkeypatch):
@@ -253,7 +254,7 @@ def test_provenance_is_settings_versions_and_command(monkeypatch):
 HOLDER = """
 import sys
 from pathlib import Path
-from coarse2fine.runs.writer import locked
+from coarse2fine.runs.guards import locked
 with locked(Path(sys.argv[1])):
     print("locked", flush=True)
     sys.stdin.read()

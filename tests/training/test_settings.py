@@ -10,7 +10,7 @@ import typer
 
 import coarse2fine
 from coarse2fine import Config
-from coarse2fine.cli.options import with_settings
+from coarse2fine.cli.options import parsed, with_settings
 from coarse2fine.runs.config import settings_affecting
 from coarse2fine.runs.rules import at_least
 from coarse2fine.runs.settings import Part, config_fields, documented, setting
@@ -43,7 +43,7 @@ def command_for(config, calls):
     """A command with the options of some settings, which notes what it is called with."""
 
     def command(data: str, **settings):
-        calls.append({"data": data, **settings})
+        calls.append({"data": data, **parsed(settings, config)})
 
     app = typer.Typer(rich_markup_mode=None)
     app.command()(with_settings(command, config))

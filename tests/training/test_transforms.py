@@ -7,7 +7,7 @@ import torch
 from studies import NAMES, image_data, settings, table_source
 
 from coarse2fine.data import Split, Transform, channel_statistics, sample
-from coarse2fine.training.transforms import transform_for
+from coarse2fine.training.job import transform_for
 
 CIFAR = ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))
 TINY = ((0.4802, 0.4481, 0.3975), (0.2302, 0.2265, 0.2262))

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 
 from .text import brief
 
+Json = dict[str, Any]  # an object of JSON, as it is read or to be written
+
 _FULL = "free some, then do the same again"
 _FORBIDDEN = "choose a place that can be written to, or make this one so"
 _UNLOCKABLE = "choose a place on a disk that has locks, such as one of this machine"

@@ -15,11 +15,11 @@ def main() -> None:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     from .app import run
-    from .process import prepared
+    from .process import leave, prepared
 
     try:
         with prepared():
             code = run(sys.argv[1:])
     except KeyboardInterrupt:  # while it was ending anyway
         code = 130
-    sys.exit(code)
+    leave(code)

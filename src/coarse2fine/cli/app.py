@@ -89,7 +89,13 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            _invoke(arguments or ["--help"])
+            command, name, rest = _chosen(arguments or ["--help"])
+            # Typer's own main would turn some exceptions into others.
+            with command.make_context(f"c2f {name}".rstrip(), rest) as context:
+                if name:
+                    command.callback(**context.params)
+                else:  # to say that there is no such command
+                    command.invoke(context)
             sys.stdout.flush()
     except typer.Exit as end:
         return end.exit_code
@@ -106,18 +112,18 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _invoke(arguments: list[str]) -> None:
-    # Typer's own main would turn some exceptions into others; and a command is gone to straight,
-    # since to look for options before it takes as long as all the rest.
-    command: Any = typer.main.get_command(app)
-    program = "c2f"
+def _chosen(arguments: list[str]) -> tuple[Any, str, list[str]]:
+    """Return the command that is asked for, its name, and the arguments left for it.
+
+    A command is gone to straight, since to look for options before it takes as long as all the
+    rest. Without one it is the whole program, and its name is empty.
+    """
+    program: Any = typer.main.get_command(app)
     for words in (2, 1):  # a command has one or two
         name = " ".join(arguments[:words])
         if name in COMMANDS and len(arguments) >= words:
-            command, program, arguments = command.commands[name], f"c2f {name}", arguments[words:]
-            break
-    with command.make_context(program, arguments) as context:
-        command.invoke(context)
+            return program.commands[name], name, arguments[words:]
+    return program, "", arguments
 
 
 def _show_error(error: BaseException, debug: bool) -> None:

@@ -1,15 +1,15 @@
-"""Run `fit` for a person or a program to watch, and report what came out."""
+"""Show a person or a program how `fit` goes, and what came out."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from ..runs.config import Config
-from ..runs.directory import comparison_settings, is_begun_comparison
+from ..runs.directory import is_begun_comparison
 from ..runs.result import Result
-from ..training.fit import fit
 from ..training.progress import JsonLines, TensorBoard, TerminalProgress, Watcher, Watchers
 from .process import is_first, say, show
 
@@ -21,35 +21,40 @@ class Beginning(Watcher):
         as_json: Whether as a line of JSON.
 
     Attributes:
-        path: The directory that holds all trainings; None before the first begins.
+        path: The directory that holds all trainings; None before it is known.
     """
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
         self.path: Path | None = None
+        self._config: Config | None = None
+
+    def compare(self, path: Path, config: Config) -> None:
+        """Note where everything is, and the settings."""
+        self.path, self._config = path, config
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
-        """Note where everything is, and show the settings."""
-        if self.path is not None:
+        """Show the settings, once."""
+        config, self._config = self._config, None
+        if config is None:
             return
-        self.path = next(folder.parent for folder in path.parents if folder.name == f"seed-{seed}")
-        settings = comparison_settings(self.path)
         if self.as_json:
-            show(json.dumps({"event": "config", "path": str(self.path), "config": settings}))
+            content = {"event": "config", "path": str(self.path), "config": config.to_dict()}
+            show(json.dumps(content))
         else:
-            say(f"{Config.from_dict(settings)}\n\nin {self.path}:")
+            say(f"{config}\n\nin {self.path}:")
 
 
-def compare(
-    data: str, *, as_json: bool = False, tensorboard: bool = False, **options: Any
-) -> Result:
-    """Return the result of `fit`, after telling a person or a program how it goes.
+@contextmanager
+def watching(
+    out: Path | None, *, as_json: bool = False, tensorboard: bool = False
+) -> Iterator[Watcher]:
+    """Give what tells a person or a program how `fit` goes, and say how to go on after a stop.
 
     Args:
-        data: See `fit`.
+        out: Where it is kept, if that is known.
         as_json: Whether to tell in lines of JSON. Defaults to False.
         tensorboard: Whether to write for TensorBoard too. Defaults to False.
-        **options: See `fit`.
     """
     beginning = Beginning(as_json=as_json)
     watchers: list[Watcher] = []
@@ -58,9 +63,9 @@ def compare(
         watchers += [TensorBoard()] if tensorboard else []
     watcher = Watchers(watchers)
     try:
-        return fit(data, watcher=watcher, **options)
+        yield watcher
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_how_to_go_on(beginning.path or options.get("out"))) from None
+        raise KeyboardInterrupt(_how_to_go_on(beginning.path or out)) from None
     finally:
         watcher.close()
 

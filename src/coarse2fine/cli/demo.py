@@ -43,11 +43,13 @@ def command(
     accuracies and gains, and where the run lies.
     """
     from ..runs.parsers import seeds as parsed_seeds
-    from .comparison import compare, report
+    from ..training.fit import fit
+    from .comparison import report, watching
     from .process import say, show
 
     say(REDUCED)
-    result = compare(DATA, as_json=as_json, out=out, seeds=parsed_seeds(seeds), **SETTINGS)
+    with watching(out, as_json=as_json) as watcher:
+        result = fit(DATA, out=out, watcher=watcher, seeds=parsed_seeds(seeds), **SETTINGS)
     if not as_json:
         first = next(run for run in result.runs if run.num_clusters)
         show(f"the hierarchy of seed {first.seed}, made from its baseline:\n{first.hierarchy()}\n")

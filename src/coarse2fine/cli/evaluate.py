@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._util.files import Json
 from . import options
 from .process import show
 
@@ -109,7 +110,7 @@ def with_classes(split: Split, class_names: tuple[str, ...]) -> Split:
     return Split(split.inputs, table[split.targets], class_names, split.index)
 
 
-def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) -> dict[str, Any]:
+def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) -> Json:
     """Return how good a model is on samples, as plain values.
 
     Args:
@@ -122,7 +123,7 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
 
     logits, targets = trained.logits(samples, batch_size), samples.targets
     predictions = logits.argmax(1)
-    scores: dict[str, Any] = {
+    scores: Json = {
         "samples": len(samples),
         "accuracy": float((predictions == targets).double().mean()),
     }
@@ -162,7 +163,7 @@ def _check_inputs(samples: Split, kind: str, trained: Trained) -> None:
         raise ValueError(f"the run was trained on samples of {wanted}, and these are of {got}.")
 
 
-def _shown(scores: dict[str, Any]) -> str:
+def _shown(scores: Json) -> str:
     shares = {"accuracy": scores["accuracy"], "top-5 accuracy": scores.get("top_5_accuracy")}
     for level in scores.get("levels", [])[:-1]:
         shares[f"accuracy at {level['clusters']} clusters"] = level["accuracy"]

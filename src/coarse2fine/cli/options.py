@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,10 +16,10 @@ _METAVARS = {str: "NAME", int: "N", float: "X"}
 
 
 def with_settings(command: Callable[..., None], config: type = Config) -> Callable[..., None]:
-    """Return a command with an option for each setting that is not a parameter of its own.
+    """Give a command an option for each setting that is not a parameter of its own.
 
-    The options come before the command's keyword-only parameters. The command gets those that
-    are given as further keyword arguments, as the values that they mean.
+    The options come before the command's keyword-only parameters. The command gets them as
+    further keyword arguments, None where they are not given; see `parsed`.
 
     Args:
         command: What is called.
@@ -30,16 +29,10 @@ def with_settings(command: Callable[..., None], config: type = Config) -> Callab
     fields = [field for name, field in config_fields(config).items() if name not in own]
     first = [each for each in own.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
     last = [each for each in own.values() if each.kind is each.KEYWORD_ONLY]
-
-    @wraps(command)
-    def with_parsed(**given: Any) -> None:
-        texts = {field.name: given.pop(field.name) for field in fields}
-        command(**given, **parsed(texts, config))
-
     # Typer makes its options from the signature, which need not be the function's own.
     signature = inspect.Signature([*first, *map(_parameter, fields), *last])
-    vars(with_parsed)["__signature__"] = signature
-    return with_parsed
+    vars(command)["__signature__"] = signature
+    return command
 
 
 def parsed(texts: Mapping[str, Any], config: type = Config) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any, NoReturn
 
 from .._util.files import writing
 from .._util.text import JOINERS, printable
@@ -74,3 +75,20 @@ def is_stdout_broken() -> bool:
     # Python flushes once more as it ends, and would complain.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return True
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with an exit code.
+
+    After an error in one of several processes it does so at once. Gloo's threads may still hold
+    tensors of what they could not send or receive. Nobody takes its group of processes apart
+    (Lightning Fabric does so for NCCL alone), and when Python ends, those threads let go of the
+    tensors, ask for an interpreter that is gone, and abort: SIGABRT instead of the exit code.
+    Nothing else is lost by not waiting for them: the error is written, logs and locks are closed,
+    and the processes that this one started are ended by then.
+    """
+    distributed: Any = sys.modules.get("torch.distributed")
+    if code and distributed and distributed.is_available() and distributed.is_initialized():
+        sys.stderr.flush()  # what `show` writes is flushed as it is written
+        os._exit(code)
+    sys.exit(code)

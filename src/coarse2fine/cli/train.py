@@ -53,21 +53,17 @@ def command(
     compared. What is not set is chosen to suit the model. Stopped or killed, the same command
     goes on where it was.
     """
-    config = Config(data, **settings)  # refused at once, rather than after the data has been read
+    meant = options.parsed(settings)
     if dry_run:
-        _show_settings(config, folder, out, as_json=as_json)
+        _show_settings(Config(data, **meant), folder, out, as_json=as_json)
         return
-    from .comparison import compare, report
+    from ..training.fit import fit
+    from .comparison import report, watching
 
-    result = compare(
-        data,
-        as_json=as_json,
-        tensorboard=tensorboard,
-        folder=folder,
-        peer_seconds=peer_seconds,
-        out=out,
-        **settings,
-    )
+    with watching(out, as_json=as_json, tensorboard=tensorboard) as watcher:
+        result = fit(
+            data, folder=folder, peer_seconds=peer_seconds, out=out, watcher=watcher, **meant
+        )
     report(result, as_json=as_json)
 
 

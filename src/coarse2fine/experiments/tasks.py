@@ -18,13 +18,12 @@ from ..methods import PLAIN
 from ..runs.config import irrelevant_settings, settings_affecting
 from ..runs.directory import Run
 from ..runs.find import longer_baseline
+from ..runs.guards import check_no_links, check_same
 from ..runs.result import BASELINE, RunResult
-from ..runs.writer import check_no_links, check_settings
 from ..training.fit import given_hierarchy
-from ..training.memory import memory_errors_explained
-from ..training.processes import launch
+from ..training.processes import launch, memory_errors_explained
 from ..training.progress import Watcher
-from ..training.seed import SeedRuns, Study
+from ..training.seed import SeedRuns
 from .declaration import Setting, Variant
 
 
@@ -107,7 +106,7 @@ class Task:
         """Raise a `RunError` where the run was made with other settings, or is damaged."""
         every = self.setting.config(self.variant, (self.seed,)).to_dict()
         others = tuple(every.keys() - self.settings.keys())
-        check_settings(self.path, self.settings, but=others)
+        check_same(self.path, {"config": self.settings}, but=others)
         _ = self.result
 
     @property
@@ -174,9 +173,9 @@ def carry_out(task: Task) -> RunResult:
     with _ONE_AT_A_TIME, _kept(task):
         if task.threads is not None:
             torch.set_num_threads(task.threads)
-        runs = SeedRuns(_study(task), task.seed, search=f"search-{task.name}")
+        runs = _seed_runs(task)
         if task.variant is not None:
-            return runs.train_method(task.variant.trains_by, task.name)
+            return runs.run(task.variant.trains_by, task.name)
         if task.epochs is not None:
             return runs.longer_baseline(task.epochs)
         return cast(RunResult, runs.baseline)  # without one, there would be no such task
@@ -200,20 +199,20 @@ def _kept(task: Task) -> Iterator[None]:
         yield
 
 
-def _study(task: Task) -> Study:
+def _seed_runs(task: Task) -> SeedRuns:
     asked = task.setting.asked(task.variant, (task.seed,))
     config = task.setting.config(task.variant, (task.seed,))
     source = _source(config.data, task.folder, config.image_size, config.target, config.text)
-    return Study(
+    return SeedRuns(
         fabric=launch(replace(config, devices=1)),  # the workers share the devices
         asked=asked,
         config=config,
         source=source,
         model=str(config.model),
-        hierarchy=given_hierarchy(config.hierarchy, config, source),
+        given=given_hierarchy(config.hierarchy, config, source),
         path=task.path.parents[1],
         watcher=Watcher(),
-        checkpoint_seconds=10.0,
+        search=f"search-{task.name}",
     )
 
 

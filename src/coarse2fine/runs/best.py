@@ -9,13 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from .._util.files import writing
+from .._util.files import Json, writing
 from .directory import BEST, CHECKPOINT, KEPT, RESULT, Run
 from .find import find_run, runs_of_seed, seed_folders
+from .guards import check_no_links
 from .result import BASELINE, RunResult
 from .statistics import Paired, paired
+<<<<<<< HEAD
 from .verdict import early_baseline
 from .writer import check_no_links
+=======
+>>>>>>> main
 
 FEW_SAMPLES = 300  # a validation set below this is called small
 
@@ -34,7 +38,7 @@ class Choice:
     sentence: str
     doubts: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> Json:
         """Return the choice as plain values."""
         run = self.run
         return {
@@ -156,6 +160,27 @@ def _samples(run: RunResult) -> list[str]:
     return [f"There are only {count} validation samples, each of them {100 / count:.2f} points."]
 
 
+<<<<<<< HEAD
+=======
+def _early(baselines: Mapping[int, RunResult]) -> list[str]:
+    """Say of a baseline that was best at its start that it has hardly been trained."""
+    found = [
+        run
+        for run in baselines.values()
+        if run.epochs > 1 and run.best_epoch <= max(1, EARLY * run.epochs)
+    ]
+    if not found:
+        return []
+    run = found[0]
+    return [
+        (
+            f"The baseline of seed {run.seed} was best at epoch {run.best_epoch} of {run.epochs}, so "
+            f"it overfits early; a smaller learning rate may change the outcome."
+        )
+    ]
+
+
+>>>>>>> main
 # ------------------------------------------------------------------------- run directories
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from .._util.files import check_is_file, make_readable, parse_json, writing
+from .._util.files import Json, check_is_file, make_readable, parse_json, writing
 from .._util.text import brief
 from ..checkpoints import Tensors, load_tensors
 from ..errors import RunError
@@ -37,7 +37,7 @@ class Checkpoint:
     """
 
     number: int
-    state: dict[str, Any]
+    state: Json
     tensors: dict[str, Tensors]
 
 
@@ -194,12 +194,12 @@ def checksum(path: Path) -> str:
     return found.hexdigest()
 
 
-def signed(content: dict[str, Any]) -> dict[str, Any]:
+def signed(content: Json) -> Json:
     """Return plain values with a checksum of their own, see `check_signature`."""
     return {**content, _OWN: digest(content)}
 
 
-def check_signature(content: dict[str, Any], name: str) -> None:
+def check_signature(content: Json, name: str) -> None:
     """Raise a `ValueError` where values are not those that `signed` was given.
 
     Args:

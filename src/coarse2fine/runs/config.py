@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
+from .._util.files import Json
 from ..methods import PLAIN, find_method
 from . import parsers, rules
 from .settings import Part, config_fields, documented, setting
@@ -297,25 +298,27 @@ class Config:
                 f"{self.curriculum_epochs!r} looks at the baseline."
             )
 
-    def with_recipe(self, recipe: "Config") -> "Config":
+    def with_recipe(self, recipe: "Config", **changes: Any) -> "Config":
         """Return the settings with those that are None taken from a recipe.
 
         Args:
             recipe: Settings of which only some are given, see `coarse2fine.training.recipes`.
+            **changes: Settings to replace at the same time.
         """
-        open_settings = (name for name, value in vars(self).items() if value is None)
-        return dataclasses.replace(self, **{name: getattr(recipe, name) for name in open_settings})
+        settings = {**vars(self), **changes}
+        recipe_of = {name: getattr(recipe, name) for name in settings if settings[name] is None}
+        return dataclasses.replace(self, **{**changes, **recipe_of})
 
     def is_needed(self, need: "Need") -> bool:
         """Whether any of the methods needs it, see `Method.needs`."""
         return any(need in find_method(method).needs for method in self.methods)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the settings as plain values."""
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> "Config":
+    def from_dict(cls, settings: Json) -> "Config":
         """Return the settings that `to_dict` gave."""
         if not isinstance(settings, dict):
             raise TypeError(f"the settings must be a dict. Got {short(settings)}.")

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypedDict
 
-from .._util.files import parse_json
+from .._util.files import Json, parse_json
 from .._util.text import brief
 from ..checkpoints import Tensors, load_tensors
 from ..data import Kind
@@ -145,9 +145,9 @@ class Run:
         """
         return _run_config(self.path / CONFIG)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Json:
         """Return what result.json holds, or raise a `ValueError` where it is damaged."""
-        content: dict[str, Any] = parse_json(self.path / RESULT)
+        content: Json = parse_json(self.path / RESULT)
         if not isinstance(content, dict) or not isinstance(content.get(CHECKSUMS, {}), dict):
             raise ValueError("it does not hold what a run has")
         if CHECKSUMS in content:  # runs of 0.1 have none
@@ -231,7 +231,7 @@ class Run:
         reason = brief(str(error).rstrip("."))
         return RunError(f"{self.path / RESULT} is damaged: {reason}; {self._remedy}.")
 
-    def _checked_result(self) -> dict[str, Any]:
+    def _checked_result(self) -> Json:
         if not self.is_done:
             return {}
         try:
@@ -243,12 +243,6 @@ class Run:
     def _remedy(self) -> str:
         again = f"remove {self.path} and have the same command train it anew"
         return f"put back what was there, or {again}"
-
-
-def comparison_settings(path: Path) -> dict[str, Any]:
-    """Return the settings that a comparison was begun with."""
-    settings: dict[str, Any] = parse_json(path / CONFIG)["config"]
-    return settings
 
 
 def comparison_remarks(path: Path) -> tuple[str, ...]:
@@ -313,7 +307,7 @@ def _run_config(path: Path) -> RunConfig:
     return found
 
 
-def _data_facts(data: dict[str, Any]) -> DataFacts:
+def _data_facts(data: Json) -> DataFacts:
     def listed(name: str) -> tuple[Any, ...]:
         value: Sequence[Any] = data.get(name) or ()
         return tuple(value)

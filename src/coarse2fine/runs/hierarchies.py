@@ -65,11 +65,12 @@ def read_hierarchy(
         return _from_path(Path(given), metric, linkage, head, class_names, model)
     from torch import nn
 
-    options: dict[str, Any] = {"linkage": linkage, "class_names": class_names}
     if isinstance(given, nn.Module):
-        return Hierarchy.from_classifier(given, metric, head=head, **options)
+        return Hierarchy.from_classifier(
+            given, metric, head=head, linkage=linkage, class_names=class_names
+        )
     _check_is_matrix(given)
-    return Hierarchy.from_distances(given, **options)
+    return Hierarchy.from_distances(given, linkage=linkage, class_names=class_names)
 
 
 def _check_is_matrix(given: Any) -> None:
@@ -120,26 +121,25 @@ def _from_path(
 
 def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Names) -> Hierarchy:
     """Return the hierarchy of embeddings, distances or a confusion matrix."""
-    options: dict[str, Any] = {"linkage": linkage, "class_names": names}
     is_checkpoint = path.suffix.lower() in CHECKPOINTS
     if _is_one_of(metric, CONFUSION_METRICS):
         if is_checkpoint:
             raise ValueError(f"the metric {metric!r} needs a confusion matrix or a run instead.")
-        return Hierarchy.from_confusion(matrix, metric, **options)
+        return Hierarchy.from_confusion(matrix, metric, linkage=linkage, class_names=names)
     if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
         check_entries_finite(matrix, "the matrix")
         if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
             _check_no_choice(path, metric)
-            return Hierarchy.from_distances(matrix, **options)
+            return Hierarchy.from_distances(matrix, linkage=linkage, class_names=names)
         warnings.warn(
             f"{path} is square but not symmetric, so it is read as embeddings, one row a class; "
             f"for a confusion matrix give the metric confusion_distance.",
             stacklevel=5,
         )
     if _is_one_of(metric, ("embedding",)):
-        return Hierarchy.from_embeddings(matrix, **options)
+        return Hierarchy.from_embeddings(matrix, linkage=linkage, class_names=names)
     distances = class_distances(matrix, metric, num_classes=len(matrix))
-    return Hierarchy.from_distances(distances, **options)
+    return Hierarchy.from_distances(distances, linkage=linkage, class_names=names)
 
 
 def _from_tree(path: Path, class_names: Names) -> Hierarchy:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from ..data import Kind, Source, input_shape
+from ..data import Kind
 from ..errors import RunError
 from ..methods import METHODS
 from ..models import build_model, is_ours
@@ -34,23 +34,18 @@ def import_path(model: Any) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def structure(model: Factory, source: Source) -> str:
+def structure(model: Factory, num_classes: int, shape: tuple[int, ...], kind: Kind) -> str:
     """Return a short text that differs for models of other layers or sizes.
 
     Two lambdas have one name, so a name alone would take one model for the other. What does
     not show in `repr`, such as a function that a model calls, is not seen here either.
+
+    Args:
+        model: What makes it.
+        num_classes: How many classes there are.
+        shape: Of one sample.
+        kind: What the data is.
     """
-    train = source.train
-    return structure_for(model, len(train.class_names), input_shape(train), source.kind)
-
-
-def structure_for(
-    model: Factory,
-    num_classes: int,
-    shape: tuple[int, ...],
-    kind: Kind,
-) -> str:
-    """Return the same for a number of classes, the shape of one sample and a kind of data."""
     built = build_model(model, num_classes, shape, kind)
     sizes = {name: tuple(value.shape) for name, value in built.state_dict().items()}
     arguments = repr((model.args, model.keywords)) if isinstance(model, partial) else ""

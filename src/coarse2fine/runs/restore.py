@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,10 @@ from torch import Tensor, nn
 from .._util.text import brief
 from ..data import Batches, Data, Kind, Source, Split, Transform, sample
 from ..errors import RunError
-from ..models import build_model
+from ..models import build_model, is_ours
 from .config import Config
 from .directory import CONFIG, WEIGHTS, Run
-from .identity import Factory, stored_config, stored_model, structure_for
-from .model_checks import check_fits, check_kind
+from .identity import Factory, stored_config, stored_model, structure
 from .result import RunResult
 
 
@@ -86,7 +86,7 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
         facts = run.config.data
         config = stored_config(run.config.settings)
         transform = Transform(**{n: _frozen(value) for n, value in facts.transform.items()})
-        check_kind(facts.input_shape, facts.class_names)
+        _check_kind(facts.input_shape, facts.class_names)
     except (RunError, ValueError, KeyError, TypeError, AttributeError) as error:
         text = brief(str(error).removeprefix(f"{file} is damaged: ").rstrip("."))
         raise RunError(f"{file} cannot be used: {text}.") from None
@@ -96,9 +96,9 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
     name, _, known = str(config.model).partition("#")
     factory = stored_model(path, str(config.model)) if model is None else model
     try:
-        check_fits(factory, len(names), shape, kind, weights)
+        _check_fits(factory, len(names), shape, kind, weights)
         made = build_model(factory, len(names), shape, kind)
-        if known and structure_for(factory, len(names), shape, kind) != known:
+        if known and structure(factory, len(names), shape, kind) != known:
             raise ValueError(f"what {name} makes now is another model")
         made.load_state_dict(weights)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -108,6 +108,24 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
         ) from None
     return Trained(
         path, made.eval(), config, kind, names, facts.columns, shape, transform, facts.fingerprint
+    )
+
+
+def sampled(source: Source, config: Config, val_share: float) -> Data:
+    """Return the samples of a training.
+
+    Args:
+        source: The samples before they are divided.
+        config: The settings, whose first seed counts.
+        val_share: The share that is kept for validation.
+    """
+    return sample(
+        source,
+        train_size=config.train_size,
+        val_share=val_share,
+        test_share=config.test_share,
+        seed=config.seeds[0],
+        stratify=config.stratify,
     )
 
 
@@ -121,14 +139,7 @@ def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> 
     """
     for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
         try:
-            data = sample(
-                source,
-                train_size=config.train_size,
-                val_share=val_share,
-                test_share=config.test_share,
-                seed=config.seeds[0],
-                stratify=config.stratify,
-            )
+            data = sampled(source, config, val_share)
         except ValueError:  # data of another size, which cannot be divided like that
             return None
         if data.fingerprint() == fingerprint:
@@ -138,3 +149,38 @@ def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> 
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _check_kind(shape: tuple[Any, ...], class_names: tuple[Any, ...]) -> None:
+    """Raise a ValueError where a model cannot be for such data.
+
+    Args:
+        shape: Of one sample, as a file has it.
+        class_names: As a file has them.
+    """
+    if len(class_names) < 2 or not all(isinstance(name, str) for name in class_names):
+        raise ValueError("class_names must hold two or more strings")
+    if not all(type(size) is int and size > 0 for size in shape):
+        raise ValueError("input_shape must hold integers from 1 on")
+
+
+def _check_fits(
+    model: Any, num_classes: int, shape: tuple[int, ...], kind: Kind, weights: Mapping[str, Tensor]
+) -> None:
+    """Raise a ValueError where one of our models would have other weights than these.
+
+    A run's config of a few bytes may ask for a model that no memory holds.
+
+    Args:
+        model: What makes it; anyone's own may do more than to make layers, and is let alone.
+        num_classes: How many classes there are.
+        shape: Of one sample.
+        kind: What the data is.
+        weights: What was stored.
+    """
+    if not is_ours(model):
+        return
+    with torch.device("meta"):
+        wanted = build_model(model, num_classes, shape, kind).state_dict()
+    if {name: x.shape for name, x in wanted.items()} != {n: x.shape for n, x in weights.items()}:
+        raise ValueError("the weights are those of another model")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._util.files import Json
 from .._util.text import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
@@ -67,7 +68,7 @@ class RunResult:
     own_epochs: int | None = None
     val_samples: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the result as plain values, without the path, which may change."""
         content = asdict(self)
         del content["path"]
@@ -220,7 +221,7 @@ class Result:
         plain = {run.seed: run.accuracy for run in self.of(BASELINE)}
         return [run.accuracy - plain[run.seed] for run in self.of(method) if run.seed in plain]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the comparison as plain values."""
         return {
             "runs": [run.to_dict() for run in self.runs],
@@ -261,14 +262,17 @@ class Result:
 
         return plot(self, kind, method)
 
-    def __str__(self) -> str:
+    def table(self) -> str:
+        """Return the test accuracies and gains of each seed, with their means."""
         gained = [f"gain of {method}" for method in self.methods if self.gains(method)]
         header = ["seed", *self.methods, *gained]
         seeds = dict.fromkeys(run.seed for run in self.runs)
-        rows = [header, *map(self._row, seeds), self._mean_row(), self._epochs_row()]
-        notes = [f"note: {remark}" for remark in self.remarks]
+        return aligned([header, *map(self._row, seeds), self._mean_row(), self._epochs_row()])
+
+    def __str__(self) -> str:
         told = [str(self.choice), *map(str, self.verdicts.values())]
-        return "\n".join([*told, "", "test accuracy:", aligned(rows), *notes])
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join([*told, "", "test accuracy:", self.table(), *notes])
 
     def _row(self, seed: int) -> list[str]:
         of_seed = {run.method: run for run in self.runs if run.seed == seed}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+<<<<<<< HEAD
 SAME = 1e-9  # percentage points: what differs by less is the same but for rounding
+=======
+from .._util.files import Json
+>>>>>>> main
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Paired:
         """The share of runs that gained."""
         return self.wins / self.runs
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the statistics as plain values; None for what a single run cannot tell."""
         is_one = self.runs == 1
         return {

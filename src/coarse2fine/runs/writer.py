@@ -10,8 +10,7 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
@@ -19,11 +18,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .._util.files import parse_json, replacing, write_atomically, writing
-from .._util.text import brief
+from .._util.files import Json, parse_json, replacing, write_atomically, writing
 from ..checkpoints import Tensors
-from ..errors import RunError, require
+from ..errors import RunError
 from ..hierarchy import Hierarchy
+from .best import keep_best
 from .checkpoint import (
     Checkpoint,
     checksum,
@@ -54,6 +53,8 @@ from .directory import (
     Metrics,
     Run,
 )
+from .guards import check_no_links, check_same
+from .result import Result
 
 
 class RunWriter(Run):
@@ -129,9 +130,7 @@ class RunWriter(Run):
         save_checkpoint(self.path / CHECKPOINT, replace(checkpoint, state=state))
         self._last_save = time.monotonic()
 
-    def finish(
-        self, model: Tensors, method: Tensors, predictions: Tensors, result: dict[str, Any]
-    ) -> None:
+    def finish(self, model: Tensors, method: Tensors, predictions: Tensors, result: Json) -> None:
         """Store what came out, the result last, with the checksums of all that is kept."""
         files = {WEIGHTS: model, PREDICTIONS: predictions}
         if method:
@@ -176,7 +175,7 @@ class RunWriter(Run):
 
     def begin(
         self,
-        content: dict[str, Any],
+        content: Json,
         but: tuple[str, ...] = (),
         hierarchy: Hierarchy | None = None,
     ) -> None:
@@ -189,7 +188,7 @@ class RunWriter(Run):
         """
         path = self.path / CONFIG
         if path.is_file():
-            check_same(path, content, but=("workers", *but))
+            check_same(self.path, content, but=("workers", *but))
         elif self.is_writer:
             write_json(path, {"format": RUN, "version": VERSION, **content})
         if hierarchy is not None:
@@ -228,17 +227,18 @@ class ComparisonWriter:
     def begin(self) -> None:
         """Store the settings, or check that they are as before; seeds may be added."""
         if (self.path / CONFIG).is_file():
-            check_same(self.path / CONFIG, self._content, but=("seeds", "workers"))
+            check_same(self.path, self._content, but=("seeds", "workers"))
         if not self.is_writer:
             return
         write_json(self.path / CONFIG, self._content)
         if not all((self.path / f"seed-{seed}").is_dir() for seed in self.config.seeds):
             (self.path / RESULT).unlink(missing_ok=True)  # it lacks the seeds to come
 
-    def finish(self, result: dict[str, Any]) -> None:
-        """Store what came out."""
+    def finish(self, result: Result) -> None:
+        """Store what came out, and a copy of the run to use."""
         if self.is_writer:
-            write_json(self.path / RESULT, {**self._content, **result})
+            keep_best(self.path, result.best)
+            write_json(self.path / RESULT, {**self._content, **result.to_dict()})
 
 
 def _first_lines(path: Path, count: int) -> tuple[Any, int]:
@@ -256,91 +256,9 @@ def _first_lines(path: Path, count: int) -> tuple[Any, int]:
     return digest, length
 
 
-def check_no_links(*places: Path) -> None:
-    """Raise a `RunError` for a link, a pipe or a device where files are to be written.
-
-    A run directory may come from anyone, and by a link in it they could have any file of the
-    user's overwritten.
-
-    Args:
-        places: Files and folders, which need not exist.
-    """
-    for place in places:
-        if place.is_symlink() or (place.exists() and not (place.is_file() or place.is_dir())):
-            raise RunError(
-                f"{place} is a link or a device, so what is written would end up elsewhere; "
-                f"remove it, or choose another folder."
-            )
-
-
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file at once or not at all."""
     write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-
-
-def check_settings(path: Path, settings: dict[str, Any], but: tuple[str, ...] = ()) -> None:
-    """Raise a `RunError` where a run was begun with other settings; see `check_same`."""
-    check_same(path / CONFIG, {"config": settings}, but)
-
-
-def check_same(path: Path, content: dict[str, Any], but: tuple[str, ...] = ()) -> None:
-    """Raise a `RunError` where a run was begun with something else.
-
-    Args:
-        path: What is stored; its ``"config"`` and ``"data"`` are compared.
-        content: What is wanted now.
-        but: Names of settings that may differ. Defaults to none.
-    """
-    try:
-        found = parse_json(path)
-        if found.get("version") == 1:
-            raise _of_an_older_version(path.parent)
-        parts = [
-            (dict(found[part]), content[part]) for part in ("config", "data") if part in content
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        # A comparison has nothing in its config that is not written anew.
-        damaged = path if content.get("format") == COMPARISON else path.parent
-        raise RunError(
-            f"{path} is not a run's config ({brief(error)}); remove {damaged} to have it made "
-            f"anew, or choose another folder."
-        ) from None
-    for old, new in parts:
-        new = json.loads(json.dumps(new))
-        for name in sorted((old.keys() | new.keys()) - set(but)):
-            if old.get(name) != new.get(name):
-                raise RunError(
-                    f"{path.parent} was begun with {brief(name)} = {_short(old.get(name))}, now "
-                    f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
-                    f"another folder."
-                )
-
-
-def _of_an_older_version(path: Path) -> RunError:
-    return RunError(
-        f"{path} was made by coarse2fine 0.1, which drew other random numbers: it can be "
-        f"evaluated, exported and reported on, but not gone on with; choose another folder."
-    )
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep a run directory for this process; the system lets it go when the process ends."""
-    filelock = require("filelock", "train")
-    check_no_links(*path.glob("*"))
-    lock = filelock.FileLock(path / ".lock")
-    try:
-        with writing(path):
-            path.mkdir(parents=True, exist_ok=True)
-            lock.acquire(timeout=0)
-    except filelock.Timeout:
-        raise RunError(
-            f"{path} is in use by another process; wait for it, or choose another folder."
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @cache
@@ -350,7 +268,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def provenance(config: Config) -> dict[str, Any]:
+def provenance(config: Config) -> Json:
     """Return the settings, and what made the run with them."""
     return {"config": config.to_dict(), "versions": versions(), "command": shlex.join(sys.argv)}
 
@@ -358,7 +276,3 @@ def provenance(config: Config) -> dict[str, Any]:
 def _as_json(value: Any) -> Any:
     """Return a value that JSON can hold: it has no NaN and no infinity."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _short(value: Any) -> str:
-    return brief(json.dumps(value, ensure_ascii=False), 60)

@@ -14,9 +14,7 @@ from torch import Tensor, nn
 from ..data import Batch, Batches
 from ..functional import coarse_log_softmax
 from ..methods.base import by_argmax
-from .finite import FirstSpoiled, all_finite, complaint, looking_waits
-
-SAVED = "What was saved before is still good."
+from .finite import SAVED, FirstSpoiled, all_finite, complaint, looking_waits
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 REMEDY = "lower the learning rate, or clip the gradients."
+SAVED = "What was saved before is still good."
 
 
 def all_finite(*tensors: Tensor | None) -> bool:
@@ -55,6 +56,19 @@ class FirstSpoiled:
     def read(self) -> int:
         """Return the number of the first spoiled batch, 0 for none; this waits."""
         return int(self._first)
+
+
+class SpoiledEpochError(Exception):
+    """A NaN or an infinity, noticed only at the end of an epoch.
+
+    Args:
+        text: What became of it, in words.
+        epoch: The epoch, counted from 1 over all stages.
+    """
+
+    def __init__(self, text: str, epoch: int) -> None:
+        super().__init__(text)
+        self.epoch = epoch
 
 
 def non_finite_weights(module: nn.Module) -> str | None:

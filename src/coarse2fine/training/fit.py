@@ -14,20 +14,20 @@ from typing import Any
 
 from torch import nn
 
-from ..data import Data, Source
+from ..data import Data, Source, input_shape
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
 from ..runs.config import GIVEN, Config
+from ..runs.guards import locked
 from ..runs.hierarchies import read_hierarchy
 from ..runs.identity import import_path, structure, trust
 from ..runs.result import Result, RunResult
-from ..runs.writer import ComparisonWriter, locked
-from .memory import memory_errors_explained
-from .processes import PEER_SECONDS, launch, lost_peers_explained
+from ..runs.writer import ComparisonWriter
+from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
-from .seed import SeedRuns, Study
+from .seed import SeedRuns
 
 
 def fit(
@@ -80,7 +80,7 @@ def fit(
         >>> result = fit("shapes", epochs=45, batch_size=64)  # doctest: +SKIP
         >>> print(result)  # doctest: +SKIP
     """
-    asked = _named(data, model, hierarchy, settings)
+    asked = _named(data, model, hierarchy, **settings)
     with memory_errors_explained():
         source = load_data(
             data,
@@ -93,50 +93,49 @@ def fit(
             text=asked.text,
         )
         if callable(model):
-            asked = replace(asked, model=f"{asked.model}#{structure(model, source)}")
+            train = source.train
+            made = structure(model, len(train.class_names), input_shape(train), source.kind)
+            asked = replace(asked, model=f"{asked.model}#{made}")
         config = resolve(asked, source)
         given = given_hierarchy(hierarchy, config, source)
-        name = Path("runs") / default_name(config, source, given) if out is None else Path(out)
+        path = Path("runs") / default_name(config, source, given) if out is None else Path(out)
         fabric = launch(config, peer_seconds)
-        study = Study(
-            fabric=fabric,
-            asked=asked,
-            config=config,
-            source=source,
-            model=model if callable(model) else str(config.model),
-            hierarchy=given,
-            path=name,
-            watcher=watcher if watcher is not None and fabric.is_global_zero else Watcher(),
-            checkpoint_seconds=checkpoint_seconds,
-        )
+        is_writer = fabric.is_global_zero
         with (
             lost_peers_explained(fabric, peer_seconds),
-            locked(study.path) if fabric.is_global_zero else nullcontext(),
+            locked(path) if is_writer else nullcontext(),
         ):
-            return _compare(study)
-
-
-def _compare(study: Study) -> Result:
-    """Train everything for every seed, and store what came out."""
-    comparison = ComparisonWriter(study.path, study.config, study.fabric.is_global_zero)
-    comparison.begin()
-    study.fabric.barrier()
-    runs: list[RunResult] = []
-    remarks: list[str] = []
-    for seed in study.config.seeds:
-        of_seed = SeedRuns(study, seed)
-        runs += of_seed.train()
-        remarks += of_seed.remarks.values()
-    result = Result(tuple(runs), tuple(remarks), study.path)
-    comparison.finish(result.to_dict())
-    study.fabric.barrier()
-    return result
+            told = watcher if watcher is not None and is_writer else Watcher()
+            told.compare(path, config)
+            comparison = ComparisonWriter(path, config, is_writer)
+            comparison.begin()
+            fabric.barrier()
+            runs: list[RunResult] = []
+            remarks: list[str] = []
+            for seed in config.seeds:
+                of_seed = SeedRuns(
+                    fabric,
+                    asked,
+                    replace(config, seeds=(seed,)),
+                    source,
+                    model if callable(model) else str(config.model),
+                    given,
+                    path,
+                    told,
+                    checkpoint_seconds,
+                )
+                runs += of_seed.train()
+                remarks += of_seed.remarks.values()
+            result = Result(tuple(runs), tuple(remarks), path)
+            comparison.finish(result)
+            fabric.barrier()
+            return result
 
 
 def resolve(config: Config, source: Source) -> Config:
     """Return the settings with the model and its recipe filled in for the data."""
     model = config.model or default_model(source.kind)
-    filled = replace(config, model=model).with_recipe(recipe_for(model))
+    filled = config.with_recipe(recipe_for(model), model=model)
     trust(model, model.partition("#")[0])
     for name in filled.method_settings or {}:
         if name.rpartition(".")[0] not in filled.methods:
@@ -166,20 +165,21 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
     return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
 
 
-def _named(data: Any, model: Any, hierarchy: Any, settings: dict[str, Any]) -> Config:
+def _named(data: Any, model: Any, hierarchy: Any, **settings: Any) -> Config:
     """Return the settings, with Python objects by what they are called."""
     unknown = settings.keys() - {field.name for field in fields(Config)}
     if unknown:
         raise TypeError(f"fit() has no setting {sorted(unknown)[0]!r}; see coarse2fine.Config.")
-    names: dict[str, Any] = {"data": str(data) if isinstance(data, str | os.PathLike) else GIVEN}
-    if callable(model):
-        names["model"] = import_path(model)
-    elif model is not None:
-        names["model"] = model
-    if hierarchy is not None:
-        is_path = isinstance(hierarchy, str | os.PathLike)
-        names["hierarchy"] = str(hierarchy) if is_path else GIVEN
-    return Config(**names, **settings)
+    return Config(
+        _name(data),
+        model=import_path(model) if callable(model) else model,
+        hierarchy=None if hierarchy is None else _name(hierarchy),
+        **settings,
+    )
+
+
+def _name(given: Any) -> str:
+    return str(given) if isinstance(given, str | os.PathLike) else GIVEN
 
 
 def given_hierarchy(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:

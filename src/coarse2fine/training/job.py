@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ..data import Batches, Data, Split, Transform, input_shape
+from .._util.files import Json
+from .._util.seeds import seed_of
+from ..checkpoints import Tensors
+from ..data import Batches, Data, Split, Transform, channel_statistics, input_shape
 from ..heads import find_head
-from ..hierarchy import Hierarchy
 from ..methods import build_method
 from ..methods.base import Method, Plan
 from ..models import build_model
 from ..runs.config import Config
+from ..runs.directory import DataFacts
 from ..runs.identity import Factory
 from ..runs.result import RunResult
 from ..runs.writer import provenance
-from .transforms import transform_for
+from .evaluation import Scores
+from .state import Progress
+
+# Mean and deviation of the channels, as they are commonly used for these sets.
+_CIFAR = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
+_IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+PUBLISHED = {
+    "cifar10": _CIFAR,
+    "cifar100": _CIFAR,
+    "cifar100-coarse": _CIFAR,
+    "tiny-imagenet": ((0.4802, 0.4481, 0.3975), (0.2302, 0.2265, 0.2262)),
+    "imagenet": _IMAGENET,
+}
 
 
 @dataclass(frozen=True)
@@ -33,38 +48,29 @@ class Job:
         path: The run directory.
         name: What the result calls it.
         method: See `find_method`.
-        seed: Of everything random.
         data: The samples.
-        config: Every setting filled in.
+        config: Every setting filled in; its only seed is that of everything random.
         model: A name, or what makes a model.
-        hierarchy: Defaults to None: for methods that need none.
-        length: T. Defaults to None: for methods that need none.
-        class_vectors: The final layer's weight in the trained baseline. Defaults to None:
-            for methods that need none.
+        plan: What the method is given.
         reads_head: Whether the final layer is read afterwards. Defaults to False.
         continued: A finished training of the same that this one goes on from. Defaults to
             None.
-        exactly: How many epochs to train for. Defaults to None: as the settings say.
     """
 
     path: Path
     name: str
     method: str
-    seed: int
     data: Data
     config: Config
     model: Factory
-    hierarchy: Hierarchy | None = None
-    length: int | None = None
-    class_vectors: NDArray[Any] | None = None
+    plan: Plan
     reads_head: bool = False
     continued: RunResult | None = None
-    exactly: int | None = None
 
     @property
-    def num_classes(self) -> int:
-        """K."""
-        return len(self.data.class_names)
+    def seed(self) -> int:
+        """Of everything random."""
+        return self.config.seeds[0]
 
     @cached_property
     def transform(self) -> Transform:
@@ -73,40 +79,90 @@ class Job:
 
     def new_method(self) -> Method:
         """Return the method at its beginning."""
-        config = self.config
-        plan = Plan(
-            num_classes=self.num_classes,
-            epochs=config.epochs or 1,
-            patience=config.patience or 0,
-            hierarchy=self.hierarchy,
-            curriculum_epochs=self.length,
-            stage_epochs=config.stage_epochs,
-            num_samples=len(self.data.train),
-            class_vectors=self.class_vectors,
-            exactly=self.exactly,
-        )
-        return build_method(self.method, plan, config.method_settings)
+        return build_method(self.method, self.plan, self.config.method_settings)
 
     def new_model(self, outputs: int) -> nn.Module:
         """Return a model with so many outputs, its weights drawn from torch's generator."""
         return build_model(self.model, outputs, input_shape(self.data.train), self.data.kind)
 
-    def content(self) -> dict[str, Any]:
+    def fresh_model(self, method: Method, stage: int, encoder: Tensors, head: str) -> nn.Module:
+        """Return the model that a stage begins with.
+
+        Every method of a seed begins with the same weights: those of a model with one output
+        a class. A stage with fewer outputs takes the encoder alone, since a final layer of
+        another width would shift the random numbers of all layers that are drawn after it.
+
+        Args:
+            method: By which it is trained.
+            stage: Counted from 0.
+            encoder: The weights to go on with; empty for those of the beginning.
+            head: The name of the final layer; empty for a model that is nothing else.
+        """
+        outputs, final = method.stages[stage].outputs, method.stages[-1].outputs
+        torch.manual_seed(seed_of("weights", self.seed))
+        model = self.new_model(final)
+        if stage == 0 and outputs == final:
+            return model
+        encoder = encoder or model.state_dict()
+        torch.manual_seed(seed_of("head", self.seed, stage))
+        model = self.new_model(outputs)
+        prefix = f"{head}." if head else ""
+        own = {k: v for k, v in model.state_dict().items() if k.startswith(prefix)}
+        model.load_state_dict({**encoder, **own})
+        return model
+
+    def content(self) -> Json:
         """Return what the run is set by, and what is needed to use its model."""
         data = self.data
+        facts = DataFacts(
+            kind=data.kind,
+            class_names=data.class_names,
+            columns=data.columns,
+            input_shape=input_shape(data.train),
+            samples=(len(data.train), len(data.val), len(data.test)),
+            fingerprint=data.fingerprint(),
+            transform=asdict(self.transform),
+        )
         return {
-            **provenance(replace(self.config, seeds=(self.seed,))),
+            **provenance(self.config),
             "method": self.method,
-            "data": {
-                "kind": data.kind,
-                "class_names": data.class_names,
-                "columns": data.columns,
-                "input_shape": input_shape(data.train),
-                "samples": [len(data.train), len(data.val), len(data.test)],
-                "fingerprint": data.fingerprint(),
-                "transform": asdict(self.transform),
-            },
+            "data": asdict(facts),
         }
+
+    def result(
+        self, method: Method, progress: Progress, scores: Mapping[str, Scores]
+    ) -> tuple[RunResult, Tensors]:
+        """Return what came out, and predictions and targets as a run stores them.
+
+        Args:
+            method: By which it was trained.
+            progress: Where it ended.
+            scores: Of the best epoch on the validation samples, if any, and the test samples.
+        """
+        stage, plan = method.stages[-1], self.plan
+        allowed = stage.exactly or stage.epochs
+        has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
+        targets = {"val": self.data.val.targets, "test": self.data.test.targets}
+        result = RunResult(
+            method=self.name,
+            seed=self.seed,
+            accuracy=scores["test"].level_accuracy,
+            val_accuracy=scores["val"].level_accuracy if "val" in scores else None,
+            best_epoch=progress.best_epoch,
+            epochs=progress.total,
+            seconds=progress.seconds,
+            levelled_off=has_levelled or "val" not in scores,
+            curriculum_epochs=plan.curriculum_epochs if "length" in method.needs else None,
+            num_clusters=plan.hierarchy.num_clusters if plan.hierarchy else (),
+            path=self.path,
+            by_rule=scores["test"].accuracies(targets["test"]),
+            own_epochs=self.continued.epochs if self.continued else None,
+            val_samples=len(self.data.val),
+        )
+        predictions: Tensors = {}
+        for part, found in scores.items():
+            predictions |= found.named_predictions(part, targets[part])
+        return result, predictions
 
     def batches(self, split: Split, fabric: Fabric) -> Batches:
         """Return the batches of a split for this process."""
@@ -131,8 +187,8 @@ class Job:
         """
         two = self.data.train.take(range(min(2, len(self.data.train))))
         samples = next(self.batches(two, fabric).in_order()).inputs
-        model = self.new_model(self.num_classes).eval().to(samples.device)
-        _check_logits(model, samples, self.num_classes)
+        model = self.new_model(self.plan.num_classes).eval().to(samples.device)
+        _check_logits(model, samples, self.plan.num_classes)
         needs_head = len(method.stages) > 1 or self.reads_head
         return find_head(model, self.config.head)[0] if needs_head else ""
 
@@ -153,3 +209,28 @@ def _check_logits(model: nn.Module, samples: Tensor, classes: int) -> None:
             f"the model must give a tensor of {classes} logits, one a class, for each sample. "
             f"Got {got} for {len(samples)} samples."
         )
+
+
+def transform_for(data: Data, config: Config) -> Transform:
+    """Return the transform of the settings: its statistics are those of the training samples.
+
+    Images are cropped after padding by an eighth of their side: 4 pixels for CIFAR, 8 for
+    Tiny-ImageNet. Images that are read lazily are cropped and mirrored as they are read.
+    """
+    inputs = data.train.inputs
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    if config.normalise and data.kind in ("image", "table"):
+        if config.data in PUBLISHED:
+            mean, std = PUBLISHED[config.data]
+        elif isinstance(inputs, Tensor):
+            mean, std = channel_statistics(inputs)
+        elif _are_colour_bytes(inputs.read(0, None)):
+            mean, std = _IMAGENET
+    if config.augment and data.kind == "image" and isinstance(inputs, Tensor):
+        return Transform(mean, std, padding=input_shape(data.train)[-1] // 8, flip=True)
+    return Transform(mean, std)
+
+
+def _are_colour_bytes(image: Tensor) -> bool:
+    return image.dtype == torch.uint8 and image.dim() == 3 and len(image) == 3

@@ -1,23 +1,25 @@
-"""The processes of a training: how they start, how long they wait, and what if one is gone."""
+"""The processes of a training: how they start and wait, and what if one or memory is gone."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from lightning_fabric import Fabric
 from lightning_fabric.strategies import STRATEGY_REGISTRY
 from lightning_fabric.strategies.ddp import DDPStrategy
 from lightning_fabric.strategies.fsdp import FSDPStrategy
+from torch import OutOfMemoryError
 from torch.distributed import DistError
 
 from ..errors import RunError
 from ..runs.config import Config
-from .memory import keep_freed_memory
 
 PEER_SECONDS = 600.0
 # Gloo, which connects processes on CPUs, raises a plain RuntimeError for everything. Its words
@@ -26,6 +28,10 @@ _LOST = re.compile(
     r"timed? ?out|connection (was )?(closed|reset|refused)|broken pipe|socket|remote process",
     re.IGNORECASE,
 )
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_LARGEST = 1 << 30
+# GPUs have an exception of their own; the CPU's is a plain RuntimeError, told by its words.
+_SHORT_OF_MEMORY = re.compile(r"not enough memory|out of memory|allocate memory", re.IGNORECASE)
 
 
 def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
@@ -37,17 +43,15 @@ def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
     """
     if not 0 < peer_seconds < float("inf"):
         raise ValueError(f"peer_seconds must be more than 0. Got {peer_seconds}.")
-    options: dict[str, Any] = {"devices": config.devices, "strategy": config.strategy}
+    devices, nodes, strategy = config.devices, 1, config.strategy
     if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
-        local, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-        options |= {"devices": local, "num_nodes": world // local}
-        if config.strategy == "auto" and world > 1:
-            options["strategy"] = "ddp"
-    options |= {"accelerator": config.accelerator, "precision": config.precision}
-    fabric = _fabric(options)
+        devices, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+        nodes = world // devices
+        strategy = "ddp" if strategy == "auto" and world > 1 else strategy
+    fabric = _fabric(config, devices, nodes, strategy)
     if isinstance(fabric.strategy, DDPStrategy | FSDPStrategy):
-        strategy = _waiting_strategy(config.strategy, fabric.strategy, peer_seconds)
-        fabric = _fabric({**options, "strategy": strategy})
+        waiting = _waiting_strategy(config.strategy, fabric.strategy, peer_seconds)
+        fabric = _fabric(config, devices, nodes, waiting)
     with lost_peers_explained(fabric, peer_seconds):
         fabric.launch()
     if fabric.device.type == "cpu":
@@ -55,12 +59,20 @@ def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
     return fabric
 
 
-def _fabric(options: dict[str, Any]) -> Fabric:
+def _fabric(config: Config, devices: int | str, nodes: int, strategy: Any) -> Fabric:
     try:
-        return Fabric(**options)
+        return Fabric(
+            accelerator=config.accelerator,
+            strategy=strategy,
+            devices=devices,
+            num_nodes=nodes,
+            precision=cast(Any, config.precision),
+        )
     except (RuntimeError, ValueError, ImportError) as error:
-        asked = ", ".join(f"{name} {value!r}" for name, value in options.items())
-        raise ValueError(f"this machine cannot train with {asked}: {error}") from error
+        raise ValueError(
+            f"this machine cannot train with devices {devices!r}, strategy {strategy!r}, "
+            f"accelerator {config.accelerator!r}, precision {config.precision!r}: {error}"
+        ) from error
 
 
 def _waiting_strategy(name: str, found: Any, seconds: float) -> Any:
@@ -119,3 +131,41 @@ def _end_children(fabric: Fabric) -> None:
     children.clear()
     for child in started:
         child.wait()
+
+
+def keep_freed_memory() -> bool:
+    """Tell the C library to keep freed memory, and return whether it could be told.
+
+    The activations of a step on the CPU are allocated anew each time. By default glibc gives
+    blocks of their size back to the system at once, and the page faults on the next ones
+    cost up to 40% of a step. Only glibc on Linux is told; elsewhere this does nothing.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return bool(
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST) and mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST - 1)
+    )
+
+
+@contextmanager
+def memory_errors_explained() -> Iterator[None]:
+    """Say in one sentence that memory has run out, however a library puts it.
+
+    Raises:
+        MemoryError: It has.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        is_short = isinstance(error, MemoryError | OutOfMemoryError)
+        if not is_short and not _SHORT_OF_MEMORY.search(str(error)):
+            raise
+        reason = (str(error) or "nothing more could be had").partition("\n")[0]
+        raise MemoryError(
+            f"memory has run out ({reason}); free some, and the same command goes on from the "
+            f"last checkpoint; or take another folder and a smaller batch_size, a larger "
+            f"accumulate, or fewer workers."
+        ) from error

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .._util.files import writing
+from .._util.files import Json, writing
 from .._util.text import printable
 from ..errors import require
+from ..runs.config import Config
 from ..runs.directory import Metrics
 from ..runs.result import RunResult
 
@@ -24,6 +25,9 @@ def plain_console() -> Any:
 
 class Watcher:
     """Told what happens, and does nothing about it; the others do."""
+
+    def compare(self, path: Path, config: Config) -> None:
+        """A comparison begins or goes on, in a directory and by settings that are all filled in."""
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
         """A training begins or goes on, for at most so many epochs."""
@@ -47,6 +51,11 @@ class Watchers(Watcher):
 
     def __init__(self, watchers: Sequence[Watcher]) -> None:
         self.watchers = watchers
+
+    def compare(self, path: Path, config: Config) -> None:
+        """Tell all."""
+        for watcher in self.watchers:
+            watcher.compare(path, config)
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
         """Tell all."""
@@ -134,7 +143,7 @@ class JsonLines(Watcher):
         self._write("end", result.to_dict())
 
     @staticmethod
-    def _write(event: str, content: dict[str, Any]) -> None:
+    def _write(event: str, content: Json) -> None:
         with writing(Path("the standard output")):
             sys.stdout.write(json.dumps({"event": event, **content}) + "\n")
             sys.stdout.flush()

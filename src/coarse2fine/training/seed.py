@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from lightning_fabric import Fabric
 from numpy.typing import NDArray
-from torch import nn
 
 from .. import heads
 from ..clustering import Linkage
 from ..curriculum import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
-from ..data import Data, Source, input_shape, sample
+from ..data import Data, Source
 from ..data.sampling import warn_of_absent_classes
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..methods import PLAIN, find_method
-from ..models import build_model
+from ..methods.base import Plan
 from ..runs.config import CANDIDATES, Config
 from ..runs.directory import Run
 from ..runs.find import longer_baseline
 from ..runs.identity import Factory
+from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
 from .job import Job
 from .progress import Watcher
@@ -31,19 +31,23 @@ from .trainer import Trainer
 
 
 @dataclass(frozen=True)
-class Study:
-    """What the trainings of all seeds share.
+class SeedRuns:
+    """The trainings of one seed, in the order in which one needs the other.
 
     Args:
         fabric: Lightning Fabric, launched.
         asked: The settings as they were asked for.
-        config: The same, every setting filled in.
+        config: The same, every setting filled in; its only seed is that of everything random.
         source: The samples before they are divided.
         model: A name, or what makes a model.
-        hierarchy: The given one, None for the baseline's.
-        path: The directory that holds all.
+        given: The hierarchy; None for the baseline's.
+        path: The directory that holds all seeds.
         watcher: Told what happens.
-        checkpoint_seconds: The least time between two checkpoints.
+        checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
+        search: The folder of the search for T. Defaults to ``"search"``.
+
+    Attributes:
+        remarks: What to bear in mind about the results, by what it is about.
     """
 
     fabric: Fabric
@@ -51,75 +55,40 @@ class Study:
     config: Config
     source: Source
     model: Factory
-    hierarchy: Hierarchy | None
+    given: Hierarchy | None
     path: Path
     watcher: Watcher
-    checkpoint_seconds: float
+    checkpoint_seconds: float = 10.0
+    search: str = "search"
+    remarks: dict[str, str] = field(default_factory=dict, init=False)
 
-    def data(self, seed: int, val_share: float) -> Data:
-        """Return a seed's samples."""
-        return sample(
-            self.source,
-            train_size=self.config.train_size,
-            val_share=val_share,
-            test_share=self.config.test_share,
-            seed=seed,
-            stratify=self.config.stratify,
-        )
-
-
-class SeedRuns:
-    """The trainings of one seed, in the order in which one needs the other.
-
-    Args:
-        study: What all seeds share.
-        seed: Of everything random.
-        search: The folder of the search for T. Defaults to ``"search"``.
-
-    Attributes:
-        remarks: What to bear in mind about the results, by what it is about.
-    """
-
-    def __init__(self, study: Study, seed: int, search: str = "search") -> None:
-        self.study, self.config, self.seed, self.search = study, study.config, seed, search
-        self.path = study.path / f"seed-{seed}"
-        self.remarks: dict[str, str] = {}
+    @property
+    def seed(self) -> int:
+        """Of everything random."""
+        return self.config.seeds[0]
 
     def train(self) -> list[RunResult]:
         """Train the baseline and every method, or read what is done, and return the results."""
         _ = self.baseline  # first, as the others may need it
-        others = [self.train_method(name) for name in self.config.methods]
-        if self.baseline is None:
-            return others
-        longest = max((run.epochs for run in others), default=0)
-        return [self.longer_baseline(longest), *others]
-
-    def train_method(self, method: str, name: str | None = None) -> RunResult:
-        """Train by a method, after what it needs, and return the result.
-
-        Args:
-            method: See `find_method`.
-            name: What the result calls it. Defaults to None: as the method.
-        """
-        needs = find_method(method).needs
-        return self._run(
-            name or run_name(method),
-            method,
-            self.data,
-            length=self.length if "length" in needs else None,
-            hierarchy=self.hierarchy if "hierarchy" in needs else None,
-            class_vectors=self.class_vectors if "class_vectors" in needs else None,
-        )
+        results: list[RunResult] = []
+        longest = 0
+        for method in self.config.methods:
+            results.append(self.run(method))
+            longest = max(longest, results[-1].epochs)
+        return results if self.baseline is None else [self.longer_baseline(longest), *results]
 
     @cached_property
     def data(self) -> Data:
         """The samples to train, validate and test on."""
-        data = self.study.data(self.seed, self.config.val_share or 0.0)
+        data = sampled(self.source, self.config, self.config.val_share or 0.0)
         self._check_validation(data)
         warn_of_absent_classes(data)
         # The search for T has its validation samples; the trainings it is for have none.
-        is_searched = self.config.curriculum_epochs == "search"
-        return self.study.data(self.seed, 0.0) if is_searched else data
+        return (
+            sampled(self.source, self.config, 0.0)
+            if self.config.curriculum_epochs == "search"
+            else data
+        )
 
     @cached_property
     def baseline(self) -> RunResult | None:
@@ -127,7 +96,7 @@ class SeedRuns:
 
         The hierarchy and T are made from it.
         """
-        return self._run(BASELINE, PLAIN, self.data) if self.config.baseline else None
+        return self.run(PLAIN, BASELINE) if self.config.baseline else None
 
     def longer_baseline(self, epochs: int) -> RunResult:
         """Return the baseline after at least so many epochs.
@@ -141,7 +110,7 @@ class SeedRuns:
             raise ValueError("there is no baseline to go on with.")
         if baseline.epochs >= epochs:
             return baseline
-        return self._run(BASELINE, PLAIN, self.data, continued=baseline, exactly=epochs)
+        return self.run(PLAIN, BASELINE, continued=baseline, exactly=epochs)
 
     def _check_validation(self, data: Data) -> None:
         """Refuse at once what needs validation samples, where there are none."""
@@ -151,8 +120,8 @@ class SeedRuns:
                 f"the rule {rule!r} for curriculum_epochs needs a baseline with validation "
                 f"samples; give a number instead."
             )
-        has_none = not len(data.val) or (rule == "search" and self.study.source.val is None)
-        is_made = self.study.hierarchy is None and config.is_needed("hierarchy")
+        has_none = not len(data.val) or (rule == "search" and self.source.val is None)
+        is_made = self.given is None and config.is_needed("hierarchy")
         if is_made and config.metric in CONFUSION_METRICS and has_none:
             raise ValueError(f"the metric {config.metric!r} needs validation samples.")
 
@@ -168,7 +137,7 @@ class SeedRuns:
         """The final layer's weight in the trained baseline, one row a class."""
         if self.baseline is None:
             raise ValueError("this method needs a baseline.")
-        trained = trained_model(self.baseline, self.study.model, self.data)
+        trained = self.baseline.model(self.model)
         return heads.class_vectors(trained, self.config.head).detach().numpy()
 
     @cached_property
@@ -182,20 +151,21 @@ class SeedRuns:
     def _hierarchy(self, baseline: RunResult | None, data: Data, place: str = "") -> Hierarchy:
         """Return the hierarchy: the given one, or that of a trained model."""
         config = self.config
-        if self.study.hierarchy is not None:
-            hierarchy = self.study.hierarchy
+        if self.given is not None:
+            hierarchy = self.given
         elif config.hierarchy_model is not None:
-            smaller = replace(
-                self.study.asked,
+            smaller = self.asked.with_recipe(
+                recipe_for(config.hierarchy_model),
                 model=config.hierarchy_model,
                 head=None,
                 val_share=config.val_share,
-            ).with_recipe(recipe_for(config.hierarchy_model))
+                seeds=config.seeds,
+            )
             name = f"{place}hierarchy-{config.hierarchy_model.replace(':', '.')}"
-            trained = self._run(name, PLAIN, data, config=smaller)
+            trained = self.run(PLAIN, name, data, config=smaller)
             hierarchy = hierarchy_of(trained, smaller, str(smaller.model), data)
         elif baseline is not None:
-            hierarchy = hierarchy_of(baseline, config, self.study.model, data)
+            hierarchy = hierarchy_of(baseline, config, self.model, data)
         else:
             raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
         return hierarchy if config.max_levels is None else hierarchy.max_levels(config.max_levels)
@@ -220,68 +190,83 @@ class SeedRuns:
         candidates = [length for length in CANDIDATES if length < (self.config.epochs or 1)]
         if not candidates:
             raise ValueError(f"to search for T, epochs must be more than {CANDIDATES[0]}.")
-        data = self.study.data(self.seed, self.config.val_share or 0.0)
-        baseline = self._run(f"{self.search}/baseline", PLAIN, data)
+        data = sampled(self.source, self.config, self.config.val_share or 0.0)
+        baseline = self.run(PLAIN, f"{self.search}/baseline", data)
         hierarchy = self._hierarchy(baseline, data, f"{self.search}/")
         method = next(name for name in self.config.methods if "length" in find_method(name).needs)
         tried = [
-            self._run(f"{self.search}/T-{length:02d}", method, data, hierarchy, length)
+            self.run(method, f"{self.search}/T-{length:02d}", data, hierarchy, length)
             for length in candidates
         ]
         return best_candidate(candidates, [run.val_accuracy or 0.0 for run in tried])
 
     # ------------------------------------------------------------------------ one training
 
-    def _run(
+    def run(
         self,
-        name: str,
         method: str,
-        data: Data,
+        name: str | None = None,
+        data: Data | None = None,
         hierarchy: Hierarchy | None = None,
         length: int | None = None,
-        class_vectors: NDArray[Any] | None = None,
         config: Config | None = None,
         continued: RunResult | None = None,
         exactly: int | None = None,
     ) -> RunResult:
-        """Train, go on training, or read what is done."""
-        study, config = self.study, config or self.config
-        model = study.model if config is self.config else str(config.model)
-        # A baseline by itself may be asked for its hierarchy later.
-        is_asked = config.is_needed("hierarchy") or not config.methods
-        is_made = self.study.hierarchy is None and config.metric not in CONFUSION_METRICS
-        is_read = (is_asked and is_made) or config.is_needed("class_vectors")
-        job = Job(
-            path=self.path / (longer_baseline(exactly) if exactly else name),
-            name=name,
-            method=method,
-            seed=self.seed,
-            data=data,
-            config=config,
-            model=model,
-            hierarchy=hierarchy,
-            length=length,
-            class_vectors=class_vectors,
-            reads_head=method == PLAIN and is_read,
-            continued=continued,
+        """Train by a method after what it needs, go on training, or read what is done.
+
+        Args:
+            method: See `find_method`.
+            name: What the result calls it. Defaults to None: as the method.
+            data: Defaults to None: the seed's.
+            hierarchy: Defaults to None: the seed's, for a method that needs one.
+            length: T. Defaults to None: the seed's, for a method that needs it.
+            config: The settings of another model. Defaults to None: the seed's.
+            continued: See `Job`. Defaults to None.
+            exactly: For how many epochs. Defaults to None: as the settings say.
+        """
+        name, needs = name or run_name(method), find_method(method).needs
+        data, model = data or self.data, str(config.model) if config else self.model
+        config = config or self.config
+        plan = Plan(
+            num_classes=len(data.class_names),
+            epochs=config.epochs or 1,
+            patience=config.patience or 0,
+            hierarchy=hierarchy or (self.hierarchy if "hierarchy" in needs else None),
+            curriculum_epochs=length or (self.length if "length" in needs else None),
+            stage_epochs=config.stage_epochs,
+            num_samples=len(data.train),
+            class_vectors=self.class_vectors if "class_vectors" in needs else None,
             exactly=exactly,
         )
-        trainer = Trainer(study.fabric, job, study.watcher, study.checkpoint_seconds)
-        result = trainer.train()
-        self.remarks.pop(name, None)  # of a baseline that has gone on since
-        if not result.levelled_off:
-            self.remarks[name] = (
-                f"seed {self.seed}: {name} was best at epoch {result.best_epoch} of "
-                f"{exactly or config.epochs}, so it has not levelled off; longer training may "
-                f"change the outcome."
-            )
+        folder = self.path / f"seed-{self.seed}" / (longer_baseline(exactly) if exactly else name)
+        reads_head = method == PLAIN and self._is_head_read(config)
+        job = Job(folder, name, method, data, config, model, plan, reads_head, continued)
+        result = Trainer(self.fabric, job, self.watcher, self.checkpoint_seconds).train()
+        self._remark(result, exactly or config.epochs)
         return result
+
+    def _is_head_read(self, config: Config) -> bool:
+        """Whether the final layer of plain training is looked at once it is trained."""
+        # A baseline by itself may be asked for its hierarchy later.
+        is_asked = config.is_needed("hierarchy") or not config.methods
+        is_made = self.given is None and config.metric not in CONFUSION_METRICS
+        return (is_asked and is_made) or config.is_needed("class_vectors")
+
+    def _remark(self, result: RunResult, epochs: int | None) -> None:
+        """Say of a training whether it should have been longer."""
+        self.remarks.pop(result.method, None)  # of a baseline that has gone on since
+        if not result.levelled_off:
+            self.remarks[result.method] = (
+                f"seed {self.seed}: {result.method} was best at epoch {result.best_epoch} of "
+                f"{epochs}, so it has not levelled off; longer training may change the outcome."
+            )
 
 
 def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> Hierarchy:
     """Return the hierarchy of a trained model by the settings' metric and linkage."""
     return Hierarchy.from_classifier(
-        trained_model(run, model, data),
+        run.model(model),
         config.metric,
         head=config.head,
         confusion=run.predictions("val") if config.metric in CONFUSION_METRICS else None,
@@ -289,13 +274,6 @@ def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> 
         seed=run.seed,
         class_names=data.class_names,
     )
-
-
-def trained_model(run: RunResult, model: Factory, data: Data) -> nn.Module:
-    """Return the model of a finished training."""
-    trained = build_model(model, len(data.class_names), input_shape(data.train), data.kind)
-    trained.load_state_dict(Run(run.path).weights())
-    return trained
 
 
 def run_name(method: str) -> str:

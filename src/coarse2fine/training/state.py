@@ -1,7 +1,8 @@
-"""Where a training is: its progress, and the tensors of model and optimiser from all processes."""
+"""Where a training is: its progress, its optimiser, and the tensors of both from all processes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,12 @@ from torch.distributed.checkpoint.state_dict import (
     set_model_state_dict,
     set_optimizer_state_dict,
 )
+from torch.optim.optimizer import StateDict
 
 from ..checkpoints import Tensors
 from ..methods.base import Stage
 from ..runs.checkpoint import Checkpoint
+from ..runs.config import Config
 
 _WHOLE = StateDictOptions(full_state_dict=True)
 # Weights that never had a gradient have no state.
@@ -60,6 +63,29 @@ class Progress:
         self.stage, self.epoch, self.best_epoch, self.best_accuracy = self.stage + 1, 0, 0, -1.0
 
 
+def make_optimiser(config: Config, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Return the optimiser that the settings name."""
+    rate, decay = config.learning_rate or 0.0, config.weight_decay or 0.0
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    if config.optimiser == "sgd":
+        momentum = config.momentum or 0.0
+        return torch.optim.SGD(trained, lr=rate, momentum=momentum, weight_decay=decay)
+    kind = torch.optim.AdamW if config.optimiser == "adamw" else torch.optim.Adam
+    return kind(trained, lr=rate, weight_decay=decay)
+
+
+def learning_rate(config: Config, epoch: int, epochs: int) -> float:
+    """Return the learning rate of an epoch: divided by 10 after each milestone.
+
+    Args:
+        config: The settings.
+        epoch: Counted from 0.
+        epochs: How many there are.
+    """
+    passed = sum(epoch >= round(share * epochs) for share in config.milestones or ())
+    return float(config.learning_rate or 0) * 0.1**passed
+
+
 def wrapped(model: Any) -> nn.Module:
     """Return a model as torch's strategies wrap it, within Fabric's own wrapper.
 
@@ -95,7 +121,7 @@ def restore_state(
         set_optimizer_state_dict(model, optimiser, state, options=_PARTIAL)
 
 
-def flat_state(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
+def flat_state(state: Mapping[str, Mapping[str, Tensor | float | None]]) -> Tensors:
     """Return an optimiser's state, parameter → name → value, as one flat dict of tensors."""
     return {
         f"{parameter}/{name}": torch.as_tensor(value)
@@ -105,7 +131,7 @@ def flat_state(state: dict[str, dict[str, Any]]) -> dict[str, Tensor]:
     }
 
 
-def nested_state(tensors: dict[str, Tensor], groups: list[dict[str, Any]]) -> dict[str, Any]:
+def nested_state(tensors: Tensors, groups: list[StateDict]) -> StateDict:
     """Return an optimiser's state dict from what `flat_state` gave and its groups."""
     state: dict[str, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from .._util.seeds import seed_of
 from .._util.text import brief
@@ -22,28 +22,30 @@ from ..errors import RunError
 from ..methods.base import Stage
 from ..runs.checkpoint import Checkpoint
 from ..runs.config import irrelevant_settings
+from ..runs.guards import locked
 from ..runs.identity import trust
 from ..runs.result import BASELINE, RunResult
-from ..runs.writer import RunWriter, locked
-from .evaluation import SAVED, Scores, check_finite, evaluate, sample_losses, sum_over
-from .finite import REMEDY, FirstSpoiled, looking_waits, non_finite_weights
+from ..runs.writer import RunWriter
+from .evaluation import Scores, check_finite, evaluate, sample_losses, sum_over
+from .finite import (
+    REMEDY,
+    SAVED,
+    FirstSpoiled,
+    SpoiledEpochError,
+    looking_waits,
+    non_finite_weights,
+)
 from .job import Job
-from .optimisers import learning_rate, make_optimiser
 from .progress import Watcher
-from .state import Progress, gathered_state, gathered_weights, restore_state, wrapped
-
-
-class SpoiledEpochError(Exception):
-    """A NaN or an infinity, noticed only at the end of an epoch.
-
-    Args:
-        text: What became of it, in words.
-        epoch: The epoch, counted from 1 over all stages.
-    """
-
-    def __init__(self, text: str, epoch: int) -> None:
-        super().__init__(text)
-        self.epoch = epoch
+from .state import (
+    Progress,
+    gathered_state,
+    gathered_weights,
+    learning_rate,
+    make_optimiser,
+    restore_state,
+    wrapped,
+)
 
 
 class Trainer:
@@ -82,7 +84,7 @@ class Trainer:
     def train(self) -> RunResult:
         """Train, go on where training was, or read what is done."""
         fabric, job, run = self.fabric, self.job, self.run
-        run.begin(job.content(), irrelevant_settings(job.method), job.hierarchy)
+        run.begin(job.content(), irrelevant_settings(job.method), job.plan.hierarchy)
         if not run.is_done:
             allowed = sum(stage.exactly or stage.epochs for stage in self.method.stages)
             self.watcher.begin(run.path, job.name, job.seed, allowed)
@@ -91,7 +93,8 @@ class Trainer:
                     self._begin()
                     try:
                         while self._is_going_on():
-                            self._train_epoch()
+                            self._begin_epoch()
+                            self._end_epoch(self._train_batches())
                     except SpoiledEpochError as error:
                         self._name_what_spoiled(error)
                     self._finish()
@@ -124,7 +127,8 @@ class Trainer:
         self.method = self.job.new_method().to(self.fabric.device)  # without what it has learned
         self._resume()
         while self._is_going_on() and self.progress.total < error.epoch:
-            self._train_epoch()
+            self._begin_epoch()
+            self._end_epoch(self._train_batches())
         # Only where the device does not give the same numbers twice.
         raise ValueError(f"{error}, though not a second time; {REMEDY} {SAVED}") from error
 
@@ -140,41 +144,17 @@ class Trainer:
 
     def _finish(self) -> None:
         """Test the model of the best epoch, and store all that came out."""
-        job, stage, progress = self.job, self.method.stages[-1], self.progress
-        best = job.new_model(stage.outputs)
+        best = self.job.new_model(self.method.stages[-1].outputs)
         best.load_state_dict(self.best)
         model = self.fabric.setup_module(best.to(self.fabric.device))
-        scores = {
+        scores: dict[str, Scores] = {
             part: evaluate(self.fabric, model, self.batches[part], decide=self.method.decide)
             for part in ("val", "test")
             if part in self.batches
         }
-        if not self.run.is_writer:
-            return
-        allowed = stage.exactly or stage.epochs
-        has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
-        result = RunResult(
-            method=job.name,
-            seed=job.seed,
-            accuracy=scores["test"].level_accuracy,
-            val_accuracy=scores["val"].level_accuracy if "val" in scores else None,
-            best_epoch=progress.best_epoch,
-            epochs=progress.total,
-            seconds=progress.seconds,
-            levelled_off=has_levelled or "val" not in scores,
-            curriculum_epochs=job.length if "length" in self.method.needs else None,
-            num_clusters=job.hierarchy.num_clusters if job.hierarchy else (),
-            path=self.run.path,
-            by_rule=scores["test"].accuracies(job.data.test.targets),
-            own_epochs=job.continued.epochs if job.continued else None,
-        )
-        targets = {"val": job.data.val.targets, "test": job.data.test.targets}
-        predictions = {
-            name: tensor
-            for part, found in scores.items()
-            for name, tensor in found.named_predictions(part, targets[part]).items()
-        }
-        self.run.finish(self.best, self.method.state_dict(), predictions, result.to_dict())
+        if self.run.is_writer:
+            result, predictions = self.job.result(self.method, self.progress, scores)
+            self.run.finish(self.best, self.method.state_dict(), predictions, result.to_dict())
 
     def _resume(self) -> None:
         """Take up the run's last checkpoint, or begin."""
@@ -205,7 +185,7 @@ class Trainer:
 
     def _begin_stage(self, encoder: Tensors) -> None:
         """Make the stage's model and optimiser, with an encoder's weights where given."""
-        model = self._fresh_model(encoder)
+        model = self.job.fresh_model(self.method, self.progress.stage, encoder, self.head)
         if self.batches["train"].is_channels_last:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.model = self.fabric.setup_module(model)
@@ -213,64 +193,19 @@ class Trainer:
             make_optimiser(self.config, self.model.parameters())
         )
 
-    def _fresh_model(self, encoder: Tensors) -> nn.Module:
-        """Return the model that a stage begins with.
+    # ------------------------------------------------------------------------- an epoch
 
-        Every method of a seed begins with the same weights: those of a model with one output
-        a class. A stage with fewer outputs takes the encoder alone, since a final layer of
-        another width would shift the random numbers of all layers that are drawn after it.
-        """
-        stages, number = self.method.stages, self.progress.stage
-        torch.manual_seed(seed_of("weights", self.job.seed))
-        model = self.job.new_model(stages[-1].outputs)
-        if number == 0 and stages[0].outputs == stages[-1].outputs:
-            return model
-        encoder = encoder or model.state_dict()
-        torch.manual_seed(seed_of("head", self.job.seed, number))
-        model = self.job.new_model(stages[number].outputs)
-        prefix = f"{self.head}." if self.head else ""  # a bare final layer has no encoder
-        own = {k: v for k, v in model.state_dict().items() if k.startswith(prefix)}
-        model.load_state_dict({**encoder, **own})
-        return model
-
-    def _train_epoch(self) -> None:
-        """Train and validate for one epoch, and note it down."""
+    def _begin_epoch(self) -> None:
+        """Set the method and the learning rate of an epoch."""
+        self.started = time.perf_counter()
         progress, stage = self.progress, self.method.stages[self.progress.stage]
-        started = time.perf_counter()
         self.method.begin_epoch(progress.stage, progress.epoch, self._sample_losses)
-        rate = learning_rate(self.config, progress.epoch, stage.epochs)
         for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        loss = self._train_batches()
-        trained = time.perf_counter() - started
-        scores = self._scores("val")
-        test_scores = self._scores("test") if self.config.track_test else None
-        progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
-        self._keep_best(stage, scores)
-        progress.seconds += time.perf_counter() - started
-        self.run.log(
-            {
-                "stage": progress.stage,
-                "epoch": progress.total,
-                "level": self.method.level,
-                "loss": loss,
-                "val_loss": scores.loss if scores else None,
-                "level_accuracy": scores.level_accuracy if scores else None,
-                "accuracy": scores.accuracy if scores else None,
-                **({"test_accuracy": test_scores.accuracy} if test_scores else {}),
-                "learning_rate": rate,
-                "images_per_second": len(self.batches["train"].split) / trained,
-                "seconds": progress.seconds,
-            }
-        )
-        # By the clock of one process, since all must take part.
-        wanted = self.run.wants_checkpoint(is_last=progress.is_over(stage))
-        if self.fabric.broadcast(wanted):
-            self.run.save(self._checkpoint())
+            group["lr"] = learning_rate(self.config, progress.epoch, stage.epochs)
 
     def _train_batches(self) -> float:
         """Go through the training batches once, and return the mean loss."""
-        progress, fabric = self.progress, self.fabric
+        fabric, progress = self.fabric, self.progress
         key = (self.job.seed, progress.stage, progress.epoch)
         torch.manual_seed(seed_of("layers", *key, fabric.global_rank))
         self.model.train()
@@ -284,7 +219,9 @@ class Trainer:
                 waits = part is not parts[-1] and fabric.world_size > 1
                 with fabric.no_backward_sync(self.model) if waits else nullcontext():
                     logits = self.model(part.inputs)
-                    loss = self.method(logits, part) * part.share
+                    # Not by calling the module: nothing hooks into a loss, and every traceback
+                    # from here on would be longer by two frames of torch's.
+                    loss = self.method.forward(logits, part) * part.share
                     if self.looks:
                         where = f"{self._epoch_in_words}, batch {number}"
                         check_finite(fabric, self.model, part.inputs, logits, loss, where)
@@ -292,30 +229,61 @@ class Trainer:
                         spoiled.note(number, logits, loss)
                     fabric.backward(loss)
                 total += loss.detach() * part.total
-            if self.config.clip is not None:
-                # To refuse gradients that are not finite would wait; the next batch tells.
-                fabric.clip_gradients(
-                    self.model,
-                    self.optimiser,
-                    max_norm=self.config.clip,
-                    error_if_nonfinite=False,
-                )
+            self._clip_gradients()
             self.optimiser.step()
             self.method.end_batch(self._total)
-        if not self.looks:
-            self._check_unspoiled(spoiled.read())
+        self._check_unspoiled(spoiled)
+        samples = len(self.batches["train"].split)
+        return float(self._total(total)) / fabric.world_size / samples
+
+    def _clip_gradients(self) -> None:
+        if self.config.clip is not None:
+            # To refuse gradients that are not finite would wait; the next batch tells.
+            self.fabric.clip_gradients(
+                self.model, self.optimiser, max_norm=self.config.clip, error_if_nonfinite=False
+            )
+
+    def _check_unspoiled(self, spoiled: FirstSpoiled) -> None:
+        """Raise where any process has seen a NaN or an infinity, or the weights hold one."""
+        number = 0 if self.looks else spoiled.read()
+        is_spoiled = torch.tensor(float(number > 0), device=self.fabric.device)
+        if not self.looks and float(self._total(is_spoiled)):
+            where = f"{self._epoch_in_words}, batch {number}" if number else "another process"
+            text = f"the logits or the loss became nan or infinite in {where}"
+            raise SpoiledEpochError(text, self.progress.total + 1)
         # Nothing is kept of weights that the last step has spoiled.
         if spoiled_weights := non_finite_weights(self.model.module):
             where = f"at the end of {self._epoch_in_words}"
             raise ValueError(f"{where} {spoiled_weights}; {REMEDY} {SAVED}")
-        return float(sum_over(fabric, total)) / fabric.world_size / len(self.batches["train"].split)
 
-    def _check_unspoiled(self, number: int) -> None:
-        """Raise a `SpoiledEpochError` where any process has seen a NaN or an infinity."""
-        if float(sum_over(self.fabric, torch.tensor(float(number > 0), device=self.fabric.device))):
-            where = f"{self._epoch_in_words}, batch {number}" if number else "another process"
-            text = f"the logits or the loss became nan or infinite in {where}"
-            raise SpoiledEpochError(text, self.progress.total + 1)
+    def _end_epoch(self, loss: float) -> None:
+        """Validate, keep what is best so far, note the epoch down, and save it if it is time."""
+        progress, stage = self.progress, self.method.stages[self.progress.stage]
+        trained = time.perf_counter() - self.started
+        scores = self._scores("val")
+        test_scores = self._scores("test") if self.config.track_test else None
+        progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
+        self._keep_best(stage, scores)
+        progress.seconds += time.perf_counter() - self.started
+        self.run.log(
+            {
+                "stage": progress.stage,
+                "epoch": progress.total,
+                "level": self.method.level,
+                "loss": loss,
+                "val_loss": scores.loss if scores else None,
+                "level_accuracy": scores.level_accuracy if scores else None,
+                "accuracy": scores.accuracy if scores else None,
+                **({"test_accuracy": test_scores.accuracy} if test_scores else {}),
+                "learning_rate": self.optimiser.param_groups[0]["lr"],
+                "images_per_second": len(self.batches["train"].split) / trained,
+                "seconds": progress.seconds,
+            }
+        )
+        # By the clock of one process, since all must take part.
+        wanted = self.run.wants_checkpoint(is_last=progress.is_over(stage))
+        if self.fabric.broadcast(wanted):
+            self.run.save(self._checkpoint())
 
     @property
     def _epoch_in_words(self) -> str:
@@ -326,6 +294,7 @@ class Trainer:
         return sample_losses(self.fabric, self.model, self.batches["train"], where)
 
     def _total(self, tensor: Tensor) -> Tensor:
+        """Return the sum of a tensor over all processes."""
         return sum_over(self.fabric, tensor)
 
     def _scores(self, part: str) -> Scores | None:

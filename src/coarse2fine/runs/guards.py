@@ -1,0 +1,95 @@
+"""Whether a run's directory may be written: not by links, other settings or two at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .._util.files import Json, parse_json, writing
+from .._util.text import brief
+from ..errors import RunError, require
+from .directory import COMPARISON, CONFIG
+
+
+def check_no_links(*places: Path) -> None:
+    """Raise a `RunError` for a link, a pipe or a device where files are to be written.
+
+    A run directory may come from anyone, and by a link in it they could have any file of the
+    user's overwritten.
+
+    Args:
+        places: Files and folders, which need not exist.
+    """
+    for place in places:
+        if place.is_symlink() or (place.exists() and not (place.is_file() or place.is_dir())):
+            raise RunError(
+                f"{place} is a link or a device, so what is written would end up elsewhere; "
+                f"remove it, or choose another folder."
+            )
+
+
+def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
+    """Raise a `RunError` where a run was begun with something else.
+
+    Args:
+        path: The directory; its config's ``"config"`` and ``"data"`` are compared.
+        content: What is wanted now.
+        but: Names of settings that may differ. Defaults to none.
+    """
+    try:
+        found = parse_json(path / CONFIG)
+        if found.get("version") == 1:
+            raise _of_an_older_version(path)
+        parts = [
+            (dict(found[part]), content[part]) for part in ("config", "data") if part in content
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        # A comparison has nothing in its config that is not written anew.
+        damaged = path / CONFIG if content.get("format") == COMPARISON else path
+        raise RunError(
+            f"{path / CONFIG} is not a run's config ({brief(error)}); remove {damaged} to have it "
+            f"made anew, or choose another folder."
+        ) from None
+    for old, new in parts:
+        new = json.loads(json.dumps(new))
+        for name in sorted((old.keys() | new.keys()) - set(but)):
+            if old.get(name) != new.get(name):
+                raise RunError(
+                    f"{path} was begun with {brief(name)} = {_short(old.get(name))}, now "
+                    f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
+                    f"another folder."
+                )
+
+
+def _of_an_older_version(path: Path) -> RunError:
+    return RunError(
+        f"{path} was made by coarse2fine 0.1, which drew other random numbers: it can be "
+        f"evaluated, exported and reported on, but not gone on with; choose another folder."
+    )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep a run directory for this process; the system lets it go when the process ends."""
+    filelock = require("filelock", "train")
+    check_no_links(*path.glob("*"))
+    lock = filelock.FileLock(path / ".lock")
+    try:
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise RunError(
+            f"{path} is in use by another process; wait for it, or choose another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _short(value: Any) -> str:
+    return brief(json.dumps(value, ensure_ascii=False), 60)
