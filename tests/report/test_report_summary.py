@@ -112,7 +112,7 @@ FREE = "; once trained, its model costs nothing more to use."
         ),
         (
             [40, 40],
-            [42, 42.1],
+            [42, 42],
             "two seeds",
             "Whether continuous helped cannot be told from two seeds: there it is on average 2.00",
             "(40.00 → 42.00 %); train three or more to be sure. " + COST + FREE,
@@ -150,7 +150,7 @@ def test_gains_that_are_all_equal_have_no_interval_to_be_sure_by(compare, after,
     assert "the same in each, so no interval tells how sure that is." in content["sentence"]
 
 
-def test_the_choice_and_the_verdict_are_those_of_the_result(made, compare, tmp_path):
+def test_the_choice_and_the_verdict_are_those_of_the_result(compare, tmp_path):
     content = compare([40, 41, 42], [45, 46, 50], val_accuracy=0.4)
     result = Result.load(tmp_path / "run")
     assert content["choice"] == str(result.choice) == str(result).splitlines()[0]

@@ -15,11 +15,7 @@ from .find import find_run, runs_of_seed, seed_folders
 from .guards import check_no_links
 from .result import BASELINE, RunResult
 from .statistics import Paired, paired
-<<<<<<< HEAD
 from .verdict import early_baseline
-from .writer import check_no_links
-=======
->>>>>>> main
 
 FEW_SAMPLES = 300  # a validation set below this is called small
 
@@ -160,27 +156,6 @@ def _samples(run: RunResult) -> list[str]:
     return [f"There are only {count} validation samples, each of them {100 / count:.2f} points."]
 
 
-<<<<<<< HEAD
-=======
-def _early(baselines: Mapping[int, RunResult]) -> list[str]:
-    """Say of a baseline that was best at its start that it has hardly been trained."""
-    found = [
-        run
-        for run in baselines.values()
-        if run.epochs > 1 and run.best_epoch <= max(1, EARLY * run.epochs)
-    ]
-    if not found:
-        return []
-    run = found[0]
-    return [
-        (
-            f"The baseline of seed {run.seed} was best at epoch {run.best_epoch} of {run.epochs}, so "
-            f"it overfits early; a smaller learning rate may change the outcome."
-        )
-    ]
-
-
->>>>>>> main
 # ------------------------------------------------------------------------- run directories
 
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-<<<<<<< HEAD
-SAME = 1e-9  # percentage points: what differs by less is the same but for rounding
-=======
 from .._util.files import Json
->>>>>>> main
+
+SAME = 1e-9  # percentage points: what differs by less is the same but for rounding
 
 
 @dataclass(frozen=True)
