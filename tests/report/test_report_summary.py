@@ -45,7 +45,7 @@ def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
         "gain": pytest.approx([5, error]),
         "interval": pytest.approx([low, high]),
         "wins": [3, 3],
-        "verdict": "unclear",
+        "verdict": "helped",
         "epochs": 4,
         "own_epochs": None,
         "seconds": 10,

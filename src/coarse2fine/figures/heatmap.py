@@ -11,15 +11,13 @@ import numpy as np
 from .._util.arrays import Array, IntArray
 from ..runs.result import BASELINE
 from .confusion import ConfusionPair, for_the_worse, ordered_rates
-from .theme import BETTER, INK, WORSE, graph_objects, new_figure, scale_end, shown
+from .theme import BAR, BETTER, INK, WORSE, graph_objects, new_figure, scale_end, shown
 from .values import Confusions
 
 MOST_NAMED = 40
 MOST_SHARP = 300  # beyond, a class is less than two pixels, and plotly leaves some out
 QUANTILE = 0.98  # of the mistakes, as very few are far more frequent than all others
 WIDTHS = (2.0, 1.0)  # of the outlines, for the coarsest level and the next
-# Of the colours, at the foot of the figure, as beside it a phone would have no room for it.
-BAR = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "len": 0.9}
 # What is rare fades into the page, be it light or dark.
 SHARES = [[0.0, "rgba(0,114,178,0.08)"], [1.0, "rgba(0,114,178,1)"]]
 CHANGES = [

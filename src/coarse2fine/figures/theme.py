@@ -23,6 +23,8 @@ GREY = "#555555"  # of the baseline on paper, and of what is not data
 # As far from white as from the black of a dark page: text, the baseline, what is not data.
 INK = "#7a7a7a"
 FAINT = "rgba(128,128,128,0.25)"
+# Of the colours, at the foot of the figure, as beside it a phone would have no room for it.
+BAR = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "len": 0.9}
 MOST_LETTERS = 40
 
 

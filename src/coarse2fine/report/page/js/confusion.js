@@ -250,9 +250,9 @@ function clusterNames(content, level) {
   return Array.from({ length: count }, (_, number) => name(number));
 }
 
-// Plotly reads some HTML in labels; and a label must leave room for the matrix.
+// A label must leave room for the matrix.
 function tickText(name, most) {
   const letters = [...name];
   const short = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
-  return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return escaped(short);
 }
