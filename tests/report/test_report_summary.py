@@ -258,3 +258,45 @@ def test_what_was_left_out_is_remarked(made, tmp_path):
     made("baseline"), made("continuous"), made("staged", is_done=False)
     (remark,) = plain_content([tmp_path / "run"])["remarks"]
     assert remark.endswith("staged is not finished, so it is left out.")
+
+
+# ---------------------------------------------------------------------------- several at once
+
+
+def test_a_baseline_that_was_best_at_its_start_leaves_it_unclear(made, tmp_path):
+    for seed, share in enumerate([45, 46, 50]):
+        early = {"best_epoch": 1} if seed == 1 else {}
+        made("baseline", seed, predictions=right(40 + seed), targets=TARGETS, **early)
+        made("continuous", seed, predictions=right(share), targets=TARGETS)
+    content = plain_content([tmp_path / "run"])
+    assert content["verdict"] == content["table"][1]["verdict"] == "unclear"
+    assert (
+        "Whether it helps is unclear: the baseline of seed 1 was best at epoch 1 of 4, so it "
+        "overfits early; a smaller learning rate may change the outcome." in content["sentence"]
+    )
+
+
+def test_each_comparison_has_its_best_run_and_verdict(made, tmp_path):
+    for seed in range(3):
+        for folder, method, share, val in (
+            ("one", "baseline", 40, 0.5),
+            ("one", "continuous", 45 + seed, 0.6 + seed / 100),
+            ("two", "baseline", 47, 0.7),
+            ("two", "staged", 45 - seed, 0.4),
+        ):
+            predictions = {"predictions": right(share), "targets": TARGETS}
+            made(method, seed, folder, val_accuracy=val, data=f"{folder}.csv", **predictions)
+    content = plain_content([tmp_path / "one", tmp_path / "two"])
+    first, second = content["comparisons"]
+    assert (first["name"], first["data"], first["best"], first["seed"]) == (
+        "one",
+        "one.csv",
+        "continuous",
+        2,
+    )
+    assert (first["val_accuracy"], first["accuracy"]) == pytest.approx((62, 47))
+    assert (first["method"], first["verdict"], first["gain"][0]) == ("continuous", "helped", 6)
+    assert (second["best"], second["method"], second["verdict"]) == ("baseline", "staged", "hurt")
+    assert second["interval"] == pytest.approx(content["table"][-1]["interval"])
+    assert content["choice"] == first["choice"]
+    assert content["shown"]["comparison"] == "one"
