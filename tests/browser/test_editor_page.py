@@ -370,7 +370,7 @@ def test_all_clusters_are_opened_and_closed(editor):
     assert editor.text_content("#unsaved") == ""
 
 
-def test_what_is_new_is_saved_as_it_is_and_ends_with_the_command_that_uses_it(page, tmp_path):
+def test_what_is_new_is_saved_as_it_is_and_ends_with_the_command_that_uses_it(page, axe, tmp_path):
     path, tree = tmp_path / "new.json", Hierarchy.from_taxonomy(TAXONOMY)
     with served(path, start=tree, command="c2f train zoo/ --hierarchy new.json") as (server, _):
         opened(page, server.address)
@@ -379,6 +379,7 @@ def test_what_is_new_is_saved_as_it_is_and_ends_with_the_command_that_uses_it(pa
         save(page)
         assert page.text_content("#command") == "c2f train zoo/ --hierarchy new.json"
         assert page.locator("#use").is_visible()
+        axe(page)
         page.click("#close")
         page.wait_for_selector(".ended")
         assert page.locator("#command").is_visible()

@@ -295,7 +295,7 @@ def test_wide_tables_have_a_shadow_where_they_go_on_and_are_reached_by_keyboard(
     assert table.screenshot() != edge
 
 
-def test_several_comparisons_are_listed_with_a_link_to_each(page, tmp_path):
+def test_several_comparisons_are_listed_with_a_link_to_each(page, axe, tmp_path):
     for name in ("one", "two"):
         comparison(tmp_path / name, NAMES, seeds=(0, 1, 2))
     content = write_report([tmp_path / "one", tmp_path / "two"], tmp_path / "report.html")
@@ -303,6 +303,7 @@ def test_several_comparisons_are_listed_with_a_link_to_each(page, tmp_path):
     rows = page.locator("#comparisons tbody tr")
     assert rows.count() == 2
     assert content["comparisons"][1]["verdict"] in rows.nth(1).inner_text()
+    axe(page)
     rows.nth(1).locator("a").click()
     assert page.locator(":target").inner_text() == "two"
 

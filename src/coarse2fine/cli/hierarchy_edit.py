@@ -124,7 +124,8 @@ def train_command(file: Path, begun: str | None) -> str:
         'c2f train DATA --hierarchy tree.json'
     """
     words = shlex.split(begun or "")
-    if len(words) < 3 or Path(words[0]).name != "c2f" or words[1] != "train":
+    is_ours = len(words) > 2 and Path(words[0]).name in ("c2f", "__main__.py")
+    if not is_ours or words[1] != "train":
         words = ["c2f", "train", "DATA"]
     kept = ["c2f", *words[1:]]
     for option in ("--out", "--hierarchy"):
