@@ -97,14 +97,17 @@ def beside(run: Path) -> Path:
         run: The directory of a run or of a comparison.
 
     Examples:
-        >>> print(beside(Path("runs/photos")).name)
-        photos-hierarchy.json
+        >>> beside(Path("runs/photos")).as_posix(), beside(Path("runs/photos/best")).name
+        ('runs/photos-hierarchy.json', 'photos-hierarchy.json')
     """
-    from ..runs.find import SEED, seed_folders
+    from ..runs.directory import BEST
+    from ..runs.find import SEED
 
     whole = run.resolve()
-    if not seed_folders(whole) and SEED.fullmatch(whole.parent.name):
+    if SEED.fullmatch(whole.parent.name):
         whole = whole.parent.parent
+    elif whole.name == BEST:
+        whole = whole.parent
     name = f"{whole.name}-hierarchy.json"
     return run.parent / name if whole == run.resolve() and run.name else whole.parent / name
 
