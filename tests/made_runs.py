@@ -29,6 +29,8 @@ def make_run(
     own_epochs: int | None = None,
     seconds: float = 10.0,
     levelled_off: bool = True,
+    val_accuracy: float | None = None,
+    best_epoch: int | None = None,
     curve: list[float | None] | None = None,
     track_test: bool = False,
     kind: str = "table",
@@ -52,6 +54,8 @@ def make_run(
         own_epochs: After how many of them a baseline had stopped by itself.
         seconds: How long all of them took.
         levelled_off: Whether the best epoch was not among the last.
+        val_accuracy: On validation samples, as a share; defaults to that there are none.
+        best_epoch: Defaults to one in the middle, or the last where it has not levelled off.
         curve: The accuracy of each epoch, as a share; defaults to a rise up to the result.
         track_test: Whether the curve is that of the test samples.
         kind: Of the inputs; ``"image"`` has the report look for images.
@@ -94,8 +98,8 @@ def make_run(
         method=method,
         seed=seed,
         accuracy=accuracy,
-        val_accuracy=None,
-        best_epoch=max(epochs // 2, 1) if levelled_off else epochs,
+        val_accuracy=val_accuracy,
+        best_epoch=best_epoch or (max(epochs // 2, 1) if levelled_off else epochs),
         epochs=epochs,
         seconds=seconds,
         levelled_off=levelled_off,

@@ -5,10 +5,24 @@ import random
 import time
 
 import pytest
+from serving import served
 
 from coarse2fine import Hierarchy
 
-from .editing import CLASSES, LOW, TOP, drag, message, opened, press, row, save, status, wait_until
+from .editing import (
+    CLASSES,
+    LOW,
+    TAXONOMY,
+    TOP,
+    drag,
+    message,
+    opened,
+    press,
+    row,
+    save,
+    status,
+    wait_until,
+)
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -336,3 +350,37 @@ def test_many_classes_open_and_answer_quickly(page, serve, tmp_path, count, seco
     assert time.monotonic() - begun < 10
     save(page)
     assert Hierarchy.load(path).num_clusters == (10, count // 5 + 1, count)
+
+
+# ------------------------------------------------------------------------- opening and using
+
+
+def names_shown(page):
+    return page.locator("#tree .row .name").all_text_contents()
+
+
+def test_all_clusters_are_opened_and_closed(editor):
+    row(editor, "cat").click()
+    editor.click("[data-command=collapse]")
+    assert names_shown(editor) == ["All classes", "animals", "vehicles"]
+    assert message(editor) == "All clusters are closed."
+    assert editor.locator(".row[aria-selected=true]").count() == 0
+    editor.click("[data-command=expand]")
+    assert len(names_shown(editor)) == 1 + 2 + 4 + 9
+    assert editor.text_content("#unsaved") == ""
+
+
+def test_what_is_new_is_saved_as_it_is_and_ends_with_the_command_that_uses_it(page, axe, tmp_path):
+    path, tree = tmp_path / "new.json", Hierarchy.from_taxonomy(TAXONOMY)
+    with served(path, start=tree, command="c2f train zoo/ --hierarchy new.json") as (server, _):
+        opened(page, server.address)
+        assert page.text_content("#unsaved") == "● not saved"
+        assert not page.locator("#use").is_visible()
+        save(page)
+        assert page.text_content("#command") == "c2f train zoo/ --hierarchy new.json"
+        assert page.locator("#use").is_visible()
+        axe(page)
+        page.click("#close")
+        page.wait_for_selector(".ended")
+        assert page.locator("#command").is_visible()
+    assert Hierarchy.load(path) == tree

@@ -44,6 +44,7 @@ def test_it_opens_without_errors_and_asks_for_nothing_else(new_page, made):
 
 def test_the_top_says_whether_it_helped(report, made):
     content = made[1]
+    assert report.text_content(".choice") == content["choice"]
     assert report.inner_text(".verdict") == content["sentence"]
     rows = report.locator("#summary tbody tr")
     assert rows.count() == 2
@@ -131,7 +132,8 @@ def test_the_matrix_has_the_right_value_for_a_pair(report, made, truth, predicte
     )
     text = look_up(report, NAMES[truth], NAMES[predicted])
     assert f"{before:.1f} % before, {after:.1f} % after" in text
-    for which, value in (("before", before), ("after", after), ("difference", after - before)):
+    worse = before - after if truth == predicted else after - before
+    for which, value in (("before", before), ("after", after), ("difference", worse)):
         report.click(f"[data-which={which}]")
         cell = f"document.querySelector('#confusion-plot').data[0].z[{truth}][{predicted}]"
         assert report.evaluate(cell) == pytest.approx(value, abs=1e-4)
@@ -243,3 +245,73 @@ def test_on_paper_there_are_no_controls(report):
     assert report.evaluate("getComputedStyle(document.body).backgroundColor") == (
         "rgb(255, 255, 255)"
     )
+
+
+# ---------------------------------------------------------------------------- what has room
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_block_of_the_icicle_that_is_high_enough_is_named(new_page, tmp_path, width):
+    names = [f"a rather long name of the animal {number}" for number in range(40)]
+    comparison(tmp_path, names, levels=[np.arange(40) // 20, np.arange(40) // 4])
+    write_report(tmp_path, tmp_path / "report.html")
+    viewport = {"width": width, "height": 900}
+    page = open_report(new_page(viewport=viewport), tmp_path / "report.html")
+    blocks = page.evaluate(BLOCKS)
+    high = [block for block in blocks if block["height"] >= 20]
+    assert len(high) == 1 + 2 + 10  # the classes are too low
+    for block in high:
+        assert block["isShown"]
+        assert len(block["text"]) > 8
+        assert block["textWidth"] <= block["width"]
+    page.locator("#tree > [role=treeitem] .row").first.click()
+    page.wait_for_function("document.querySelector('#icicle').data[0].level === '0:0'")
+    assert all(block["textWidth"] <= block["width"] for block in page.evaluate(BLOCKS))
+
+
+BLOCKS = """Array.from(document.querySelectorAll("#icicle .slice"), (slice) => {
+  const [path, text] = [slice.querySelector("path"), slice.querySelector("text")];
+  const [block, letters] = [path.getBoundingClientRect(), text.getBoundingClientRect()];
+  return {
+    width: block.width,
+    height: block.height,
+    text: text.textContent,
+    textWidth: letters.width,
+    isShown: letters.width > 0 && getComputedStyle(text).display !== "none",
+  };
+})"""
+
+
+def test_wide_tables_have_a_shadow_where_they_go_on_and_are_reached_by_keyboard(new_page, made):
+    page = open_report(new_page(viewport={"width": 390, "height": 800}), made[0])
+    table = page.locator("#summary .scroll").first
+    assert table.evaluate("it => it.scrollWidth > it.clientWidth")
+    assert table.get_attribute("tabindex") == "0"
+    assert table.get_attribute("aria-label")
+    right = "it => getComputedStyle(it).backgroundAttachment"
+    assert table.evaluate(right) == "local, local, scroll, scroll"
+    edge = table.screenshot()
+    table.evaluate("it => it.scrollTo(it.scrollWidth, 0)")
+    assert table.screenshot() != edge
+
+
+def test_several_comparisons_are_listed_with_a_link_to_each(page, axe, tmp_path):
+    for name in ("one", "two"):
+        comparison(tmp_path / name, NAMES, seeds=(0, 1, 2))
+    content = write_report([tmp_path / "one", tmp_path / "two"], tmp_path / "report.html")
+    open_report(page, tmp_path / "report.html")
+    rows = page.locator("#comparisons tbody tr")
+    assert rows.count() == 2
+    assert content["comparisons"][1]["verdict"] in rows.nth(1).inner_text()
+    axe(page)
+    rows.nth(1).locator("a").click()
+    assert page.locator(":target").inner_text() == "two"
+
+
+@pytest.mark.parametrize(("seeds", "colour"), [((0, 1), "unclear"), (tuple(range(6)), "better")])
+def test_a_gain_is_green_only_where_it_helped(page, tmp_path, seeds, colour):
+    comparison(tmp_path, NAMES, seeds=seeds)
+    content = write_report(tmp_path, tmp_path / "report.html")
+    assert (content["verdict"] == "helped") == (colour == "better")
+    open_report(page, tmp_path / "report.html")
+    assert page.locator("#summary tbody span").get_attribute("class") == colour

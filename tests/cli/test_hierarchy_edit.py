@@ -10,9 +10,11 @@ import threading
 from urllib.parse import urlsplit
 
 import pytest
+from made_runs import make_run
 
 from coarse2fine import Hierarchy
 from coarse2fine.cli import hierarchy_edit
+from coarse2fine.errors import RunError
 
 NAMES = ["cat", "dog", "car", "van"]
 
@@ -136,3 +138,83 @@ def test_a_folder_and_a_missing_file_are_said(tmp_path):
         hierarchy_edit.command(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"there is no file .*nothing\.json"):
         hierarchy_edit.command(tmp_path / "nothing.json")
+
+
+# ------------------------------------------------------------------------------- from a run
+
+TREE = Hierarchy.from_levels([[0, 0, 1, 1]], NAMES)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A comparison in runs/animals, begun by `c2f train`."""
+    command = "/bin/c2f train 'my animals/' --seeds 2 --out=runs/animals --hierarchy old.json"
+    for method, hierarchy in (("baseline", None), ("continuous", TREE)):
+        path = tmp_path / "runs" / "animals" / "seed-0" / method
+        data = {"predictions": [0, 1, 2, 3], "targets": [0, 1, 2, 3], "class_names": NAMES}
+        make_run(path, method=method, hierarchy=hierarchy, command=command, **data)
+    return tmp_path / "runs" / "animals"
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["runs/animals"], "runs/animals-hierarchy.json"),
+        (["runs/animals/"], "runs/animals-hierarchy.json"),
+        (["runs/animals/seed-0/continuous"], "runs/animals-hierarchy.json"),
+        (["runs/animals", "--out", "tree.json"], "tree.json"),
+    ],
+)
+def test_a_run_is_edited_as_a_new_file_and_never_changed(start, run, tmp_path, arguments, name):
+    before = files(run)
+    process, address = start(*arguments)
+    found = ask(address, "GET", "hierarchy")
+    assert (found["hierarchy"]["levels"], found["digest"]) == ([[0, 0, 1, 1]], None)
+    assert not (tmp_path / name).exists()
+    assert save(address, [[0, 1, 1, 1]])["backup"] is None
+    save(address, [[0, 0, 0, 1]])
+    ask(address, "POST", "quit", {})
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert Hierarchy.load(tmp_path / name) == Hierarchy.from_levels([[0, 0, 0, 1]], NAMES)
+    assert files(run) == before
+    command = out.strip().removeprefix("train with it by: ")
+    assert command.startswith("c2f train 'my animals/' --seeds 2 --hierarchy ")
+    assert (tmp_path / command.split()[-1]).resolve() == tmp_path / name
+    assert found["command"] == command
+
+
+def test_a_run_that_is_not_saved_leaves_nothing(start, run):
+    process, address = start(str(run))
+    ask(address, "POST", "quit", {})
+    out, err = process.communicate(timeout=120)
+    assert out == ""
+    assert err.splitlines()[-1].startswith("nothing was saved; there is no ")
+    assert [path.name for path in run.parent.iterdir()] == ["animals"]
+
+
+def test_the_command_for_a_file_leaves_the_data_open(start, saved):
+    process, address = start(saved.name)
+    save(address, [[0, 1, 1, 1]])
+    ask(address, "POST", "quit", {})
+    out, _ = process.communicate(timeout=120)
+    assert out == "train with it by: c2f train DATA --hierarchy saved.json\n"
+
+
+def test_a_file_that_is_there_is_not_overwritten(run, saved):
+    with pytest.raises(FileExistsError, match=r"edit it by c2f hierarchy edit .*saved\.json, or"):
+        hierarchy_edit.command(run, saved)
+
+
+def test_a_run_without_a_hierarchy_says_how_to_make_one(run):
+    with pytest.raises(RunError, match="has no hierarchy to edit; make one by c2f hierarchy"):
+        hierarchy_edit.command(run / "seed-0" / "baseline")
+
+
+def test_a_folder_for_the_file_that_is_not_there_is_said(run, tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder .*nowhere; make it first"):
+        hierarchy_edit.command(run, tmp_path / "nowhere" / "tree.json")

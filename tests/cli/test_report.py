@@ -9,8 +9,11 @@ def test_the_page_lies_beside_the_runs_and_the_sentence_is_told(c2f, comparison,
     shutil.copytree(comparison, tmp_path / "run")
     code, out, err = c2f("report", "run", "--examples", "0")
     assert (code, err) == (0, "saved as run/report.html\n")
-    assert out.startswith("Whether continuous helped cannot be told from one seed")
-    assert out.strip() in (tmp_path / "run" / "report.html").read_text().replace("&#39;", "'")
+    choice, sentence = out.splitlines()
+    assert choice.startswith("use ")
+    assert sentence.startswith("Whether continuous helped cannot be told from one seed")
+    page = (tmp_path / "run" / "report.html").read_text().replace("&#39;", "'")
+    assert page.index(choice) < page.index(sentence)
 
 
 def test_several_are_written_here(c2f, comparison, tmp_path):

@@ -72,7 +72,8 @@ def test_it_ends_with_the_comparison_the_levels_and_where_it_lies(c2f):
     assert "\nin here:\nseed 0 baseline: test accuracy " in err
     assert "stage_epochs" not in err
     assert "batch_size         64\n" in err
-    levels, comparison, place = out.split("\n\n")
+    told, comparison, levels, place = out.split("\n\n")
+    assert [line.split()[0] for line in told.splitlines()] == ["use", "Whether"]
     assert levels.splitlines()[1].split()[0] == "clusters"
     assert comparison.splitlines()[1].strip().split("  ") == [
         "seed",

@@ -7,13 +7,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from coarse2fine import Hierarchy, MissingExtraError
+from coarse2fine.figures import classes
+from coarse2fine.figures.classes import ClassAccuracies
 from coarse2fine.figures.classes import plot as class_gains
 from coarse2fine.figures.curves import Curve
 from coarse2fine.figures.curves import plot as curves
 from coarse2fine.figures.levels import plot as levels
-from coarse2fine.figures.theme import COLOURS, shown
+from coarse2fine.figures.style import Panel
+from coarse2fine.figures.theme import BETTER, COLOURS, WORSE, looks_of, shown
 
 curve = partial(Curve, is_test=True)
 PLAIN = [
@@ -170,3 +174,17 @@ def test_a_missing_plotly_is_named_with_the_line_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'coarse2fine\[report\]'"):
         Hierarchy.from_levels([[0, 0, 1]]).plot()
+
+
+def test_no_method_is_drawn_in_the_colours_of_better_and_worse():
+    looks = looks_of(map(str, range(20)))
+    assert not {BETTER, WORSE} & {look.colour for look in looks.values()}
+
+
+def test_gains_and_losses_have_the_same_colours_on_pages_and_on_paper():
+    gains = np.array([3.0, -2.0])
+    assert list(class_gains(["a", "b"], gains).data[0].marker.color) == [BETTER, WORSE]
+    values = ClassAccuracies("mine", ["a", "b"], np.array([10.0, 10.0]), 10 + gains)
+    figure = classes.draw([Panel("", {"mine": "mine"}, values)])
+    bars = [to_hex(bar.get_facecolor()) for bar in figure.axes[0].patches]
+    assert bars == [BETTER, WORSE]

@@ -84,6 +84,7 @@ def test_the_content_is_plain_json_and_says_what_is_shown(content):
     assert json.loads(json.dumps(content, allow_nan=False)) == content
     assert content["title"] == "own data · cnn"
     assert content["shown"] == {
+        "comparison": "run",
         "label": "continuous",
         "baseline": "baseline",
         "seed": 0,

@@ -7,6 +7,8 @@ import pytest
 from plain import plain_content
 from scipy import stats
 
+from coarse2fine import Result
+
 TARGETS = np.tile(np.arange(4), 25)
 
 
@@ -43,6 +45,7 @@ def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
         "gain": pytest.approx([5, error]),
         "interval": pytest.approx([low, high]),
         "wins": [3, 3],
+        "verdict": "helped",
         "epochs": 4,
         "own_epochs": None,
         "seconds": 10,
@@ -73,13 +76,14 @@ def test_what_is_equal_wins_half_and_is_remarked(compare):
 
 
 UNCLEAR = (
-    "Whether it helps is unclear: the 95 % interval -10.71 to +14.71 includes 0, and more seeds "
-    "would narrow it."
+    "Whether it helps is unclear: the 95 % interval -6.96 to +10.96 includes 0, and more seeds "
+    "would narrow it. "
 )
 COST = (
     "It took 1.25 times the baseline's training time (1.00 times its epochs), and the baseline is "
-    "trained first for the hierarchy; once trained, its model costs nothing more to use."
+    "trained first for the hierarchy"
 )
+FREE = "; once trained, its model costs nothing more to use."
 
 
 @pytest.mark.parametrize(
@@ -90,28 +94,35 @@ COST = (
             [45, 46, 50],
             "helped",
             "continuous helped: over 3 seeds it is on average 5.00 points more accurate",
-            "(42.00 → 47.00 %), 95 % interval +2.52 to +7.48.",
+            "(42.00 → 47.00 %), 95 % interval +2.52 to +7.48. " + COST + FREE,
         ),
         (
             [45, 46, 50],
             [40, 42, 44],
             "hurt",
             "continuous hurt: over 3 seeds it is on average 5.00 points less accurate",
-            "(47.00 → 42.00 %), 95 % interval -7.48 to -2.52.",
+            "(47.00 → 42.00 %), 95 % interval -7.48 to -2.52. " + COST + ".",
+        ),
+        (
+            [40, 40, 40],
+            [41, 46, 39],
+            "unclear",
+            "Over 3 seeds continuous is on average 2.00 points more",
+            "(40.00 → 42.00 %). " + UNCLEAR + COST + FREE,
         ),
         (
             [40, 40],
-            [41, 43],
-            "unclear",
-            "Over 2 seeds continuous is on average 2.00 points more",
-            "(40.00 → 42.00 %). " + UNCLEAR,
+            [42, 42],
+            "two seeds",
+            "Whether continuous helped cannot be told from two seeds: there it is on average 2.00",
+            "(40.00 → 42.00 %); train three or more to be sure. " + COST + FREE,
         ),
         (
             [40],
             [42],
             "one seed",
             "Whether continuous helped cannot be told from one seed: there it is 2.00 points more",
-            "(40.00 → 42.00 %); train more seeds to be sure.",
+            "(40.00 → 42.00 %); train more seeds to be sure. " + COST + FREE,
         ),
     ],
 )
@@ -119,14 +130,32 @@ def test_the_sentence_tells_what_the_gains_do(compare, before, after, verdict, b
     content = compare(before, after)
     assert content["verdict"] == verdict
     assert content["sentence"].startswith(beginning)
-    assert content["sentence"].endswith(f"accurate than the baseline {end} {COST}")
+    assert content["sentence"].endswith(f"accurate than the baseline {end}")
 
 
-@pytest.mark.parametrize("after", [[40, 41], [41, 40]])
-def test_equal_accuracies_are_no_help(compare, after):
-    content = compare([40, 41], after)
+def test_equal_accuracies_are_no_help(compare):
+    content = compare([40, 41, 42], [41, 42, 40])
     assert content["verdict"] == "unclear"
-    assert "is on average as accurate as the baseline (40.50 → 40.50 %)" in content["sentence"]
+    assert "is on average as accurate as the baseline (41.00 → 41.00 %)" in content["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [([40, 41, 42], "as accurate as"), ([42, 43, 44], "2.00 points more accurate than")],
+)
+def test_gains_that_are_all_equal_have_no_interval_to_be_sure_by(compare, after, told):
+    content = compare([40, 41, 42], after)
+    assert content["verdict"] == "unclear"
+    assert f"Over 3 seeds continuous is {told} the baseline (41.00 →" in content["sentence"]
+    assert "the same in each, so no interval tells how sure that is." in content["sentence"]
+
+
+def test_the_choice_and_the_verdict_are_those_of_the_result(compare, tmp_path):
+    content = compare([40, 41, 42], [45, 46, 50], val_accuracy=0.4)
+    result = Result.load(tmp_path / "run")
+    assert content["choice"] == str(result.choice) == str(result).splitlines()[0]
+    assert content["sentence"].startswith(str(result).splitlines()[1])
+    assert content["comparisons"][0]["choice"] == content["choice"]
 
 
 def test_without_a_baseline_the_sentence_says_so(compare):
@@ -229,3 +258,45 @@ def test_what_was_left_out_is_remarked(made, tmp_path):
     made("baseline"), made("continuous"), made("staged", is_done=False)
     (remark,) = plain_content([tmp_path / "run"])["remarks"]
     assert remark.endswith("staged is not finished, so it is left out.")
+
+
+# ---------------------------------------------------------------------------- several at once
+
+
+def test_a_baseline_that_was_best_at_its_start_leaves_it_unclear(made, tmp_path):
+    for seed, share in enumerate([45, 46, 50]):
+        early = {"best_epoch": 1} if seed == 1 else {}
+        made("baseline", seed, predictions=right(40 + seed), targets=TARGETS, **early)
+        made("continuous", seed, predictions=right(share), targets=TARGETS)
+    content = plain_content([tmp_path / "run"])
+    assert content["verdict"] == content["table"][1]["verdict"] == "unclear"
+    assert (
+        "Whether it helps is unclear: the baseline of seed 1 was best at epoch 1 of 4, so it "
+        "overfits early; a smaller learning rate may change the outcome." in content["sentence"]
+    )
+
+
+def test_each_comparison_has_its_best_run_and_verdict(made, tmp_path):
+    for seed in range(3):
+        for folder, method, share, val in (
+            ("one", "baseline", 40, 0.5),
+            ("one", "continuous", 45 + seed, 0.6 + seed / 100),
+            ("two", "baseline", 47, 0.7),
+            ("two", "staged", 45 - seed, 0.4),
+        ):
+            predictions = {"predictions": right(share), "targets": TARGETS}
+            made(method, seed, folder, val_accuracy=val, data=f"{folder}.csv", **predictions)
+    content = plain_content([tmp_path / "one", tmp_path / "two"])
+    first, second = content["comparisons"]
+    assert (first["name"], first["data"], first["best"], first["seed"]) == (
+        "one",
+        "one.csv",
+        "continuous",
+        2,
+    )
+    assert (first["val_accuracy"], first["accuracy"]) == pytest.approx((62, 47))
+    assert (first["method"], first["verdict"], first["gain"][0]) == ("continuous", "helped", 6)
+    assert (second["best"], second["method"], second["verdict"]) == ("baseline", "staged", "hurt")
+    assert second["interval"] == pytest.approx(content["table"][-1]["interval"])
+    assert content["choice"] == first["choice"]
+    assert content["shown"]["comparison"] == "one"

@@ -71,7 +71,7 @@ def test_without_a_baseline_there_is_no_gain():
     alone = result(run("staged", 0, 0.3), run("staged", 1, 0.5))
     assert alone.gains("staged") == []
     assert alone.to_dict()["summary"]["staged"]["gain"] is None
-    assert str(alone).splitlines() == [
+    assert alone.table().splitlines() == [
         "  seed         staged",
         "     0          30.00",
         "     1          50.00",
@@ -82,7 +82,7 @@ def test_without_a_baseline_there_is_no_gain():
 
 def test_the_table_shows_each_seed_the_mean_and_the_error_of_the_gains():
     # gains 4, 10, 1: mean 5, deviation √21, error √7; accuracies 34, 30, 41: mean 35, error √31/√3
-    assert str(COMPARISON) == "\n".join(
+    assert COMPARISON.table() == "\n".join(
         [
             "  seed      baseline    continuous  gain of continuous",
             "     0         30.00         34.00               +4.00",
@@ -95,7 +95,7 @@ def test_the_table_shows_each_seed_the_mean_and_the_error_of_the_gains():
 
 
 def test_losses_have_their_sign_and_one_seed_no_error():
-    shown = str(result(run("baseline", 7, 0.3), run("staged", 7, 0.25)))
+    shown = result(run("baseline", 7, 0.3), run("staged", 7, 0.25)).table()
     assert shown.splitlines()[1:] == [
         "     7     30.00   25.00           -5.00",
         "  mean     30.00   25.00           -5.00",
@@ -104,16 +104,14 @@ def test_losses_have_their_sign_and_one_seed_no_error():
 
 
 def test_a_missing_run_leaves_its_cells_empty():
-    shown = str(
-        result(
-            run("baseline", 0, 0.2),
-            run("continuous", 0, 0.3),
-            run("staged", 0, 0.4),
-            run("baseline", 1, 0.2),
-            run("staged", 1, 0.5),
-        )
+    found = result(
+        run("baseline", 0, 0.2),
+        run("continuous", 0, 0.3),
+        run("staged", 0, 0.4),
+        run("baseline", 1, 0.2),
+        run("staged", 1, 0.5),
     )
-    lines = shown.splitlines()
+    lines = found.table().splitlines()
     ends = [lines[0].index(name) + len(name) for name in ("gain of continuous", "gain of staged")]
     assert lines[2][: ends[0]].split() == ["1", "20.00", "50.00"]
     assert lines[2][ends[0] : ends[1]].split() == ["+30.00"]

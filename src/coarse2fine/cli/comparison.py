@@ -76,11 +76,12 @@ def report(result: Result, *, as_json: bool) -> None:
         content = {"event": "result", "path": str(result.path), **result.to_dict()}
         show(json.dumps(content))
         return
+    show(f"{result}\n")
     levels = result.level_table()
     if levels:
         show(f"test accuracy at each level of the first seed's hierarchy:\n{levels}\n")
     path = result.path
-    show(f"test accuracy:\n{result}\n\n{path} holds it all; c2f report {path} shows it.")
+    show(f"{path} holds it all; c2f report {path} shows it.")
 
 
 def _how_to_go_on(path: Path | None) -> str:

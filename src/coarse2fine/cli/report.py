@@ -57,7 +57,7 @@ def command(
     if examples:  # to read a large set again takes a while
         say("reading the runs, and images of their data where they have some …")
     content = write_report(runs, path, method=method, seed=seed, examples=examples, folder=folder)
-    show(content["sentence"])
+    show(f"{content['choice']}\n{content['sentence']}")
     say(f"saved as {path}")
     if is_opened and not webbrowser.open(path.resolve().as_uri()):
         say(f"no browser could be opened; open {path} in one yourself")

@@ -147,6 +147,7 @@ class Handler(BaseHTTPRequestHandler):
             path=str(session.path),
             hierarchy=hierarchy.to_dict(),
             digest=digest,
+            command=session.command,
         )
 
     def _save(self) -> bytes:

@@ -17,10 +17,10 @@ from .backups import back_up
 
 
 class Found(NamedTuple):
-    """The content of a file, and the digest of its bytes."""
+    """The content of a file, and the digest of its bytes: None where it is yet to be written."""
 
     hierarchy: Hierarchy
-    digest: str
+    digest: str | None
 
 
 class Saved(NamedTuple):
@@ -50,21 +50,35 @@ class Session:
     and its backups are beside it; the rename of a save would replace a link by a file.
 
     Args:
-        file: JSON that `Hierarchy.save` wrote.
+        file: JSON that `Hierarchy.save` wrote; or a new file, with what it begins with.
+        start: What a new file begins with; nothing is written before it is saved. Defaults to
+            None: the file is there.
+        command: That uses the saved file. Defaults to ``""``: none is known.
 
     Attributes:
         path: The file itself, links followed.
+        command: That uses it.
         backups: The old files that were kept, in order.
+        has_saved: Whether anything was saved.
     """
 
-    def __init__(self, file: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, file: str | os.PathLike[str], start: Hierarchy | None = None, command: str = ""
+    ) -> None:
         self.path = Path(os.path.realpath(file))
+        self.command = command
         self.backups: list[Path] = []
         self._lock = Lock()
-        self._has_saved = False
+        self.has_saved = False
         self._own: str | None = None  # digest of what this session wrote last
+        self._start = start
         hierarchy, _ = self._read()
         self._classes = (hierarchy.num_classes, hierarchy.class_names)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the file is yet to be written for the first time."""
+        return self._start is not None and not self.has_saved
 
     def read(self) -> Found:
         """Return what the file holds now, unless its classes are no longer the same."""
@@ -99,14 +113,16 @@ class Session:
                 state = "is gone" if present is None else "was changed by somebody else"
                 raise ChangedError(f"{self.path.name} {state} meanwhile.", present)
             backup = self._replace(text, present)
-            self._has_saved = True
+            self.has_saved = True
             self._own = _digest(text.encode("utf-8", "backslashreplace"))
             return Saved(self._own, backup)
 
     def outcome(self) -> str:
         """Return in one sentence whether it was saved, and where the old file is."""
         with self._lock:  # waits for a save in progress
-            if not self._has_saved:
+            if self.is_new:
+                return f"nothing was saved; there is no {self.path}"
+            if not self.has_saved:
                 return f"nothing was saved; {self.path} is as it was"
             kept = ", ".join(str(path) for path in self.backups)
             return f"saved as {self.path}" + (f"; the old one is {kept}" if kept else "")
@@ -132,6 +148,8 @@ class Session:
         return backup
 
     def _read(self) -> Found:
+        if self._start is not None and self.is_new and not self.path.exists():
+            return Found(self._start, None)
         data = self.path.read_bytes()
         try:
             return Found(_hierarchy(decode_json(data)), _digest(data))

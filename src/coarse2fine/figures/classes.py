@@ -13,7 +13,7 @@ from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
 from .letters import cut, inches, lettering
 from .style import Panel, add_title, add_x_label, draw_panels
-from .theme import BETTER, COLOURS, GREY, INK, WORSE, graph_objects, new_figure, shown
+from .theme import BETTER, GREY, INK, WORSE, graph_objects, new_figure, shown
 from .values import compared, preferred, with_baseline
 
 MOST_NAMED, MOST_BARS = 40, 300  # classes, on a page
@@ -186,7 +186,7 @@ def _draw_panel(axes: Any, panel: Panel[ClassAccuracies]) -> None:
     rows = _rows(panel.values)
     names = [cut(name, LONGEST_NAME, NAMES) for name, _ in rows]
     gains = [gain for _, gain in rows]
-    colours = [COLOURS[0] if gain > 0 else COLOURS[1] for gain in gains]
+    colours = [BETTER if gain > 0 else WORSE for gain in gains]
     axes.barh(range(len(rows)), gains, color=colours, height=0.8)
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(rows)), names, fontsize=NAMES, **lettering("".join(names)))

@@ -15,7 +15,7 @@ from ..hierarchy import Hierarchy
 from ..runs.result import BASELINE, RunResult
 from .letters import cut, fitted, inches, lettering
 from .style import MARGINS, Panel, add_title, new_figure, new_panels, points, room_of
-from .theme import scale_end
+from .theme import BETTER, WORSE, scale_end
 from .values import Confusions, Layout, compared, preferred, with_baseline
 
 MOST_CLASSES = 2000  # of more, a class is no point of a page
@@ -138,8 +138,8 @@ def _draw_panel(places: Any, panel: Panel[ConfusionPair], names: list[str]) -> N
         add_title(axes, panel.title, what, beside)
     room = room_of(places[0]) - beside - MARGINS
     share = _Scale("Blues", 0.0, top, f"share of the true class, %; clipped at {top:.1f}")
-    both = _Scale("RdBu_r", -most, most, f"percentage points; clipped at ±{most:.1f}")
-    drawn = ((plain, share), (taught, share), (change, both))
+    both = _Scale(_diverging(), -most, most, f"points for the worse; clipped at ±{most:.1f}")
+    drawn = ((plain, share), (taught, share), (for_the_worse(change), both))
     for axes, (rates, scale) in zip(places, drawn, strict=True):
         _draw_matrix(axes, rates, values.edges, scale, room)
 
@@ -149,6 +149,25 @@ def ordered_rates(found: Confusions, order: IntArray) -> Array:
     ordered = found.matrix[np.ix_(order, order)].astype(float)
     rates: Array = 100 * ordered / np.maximum(ordered.sum(axis=1, keepdims=True), 1)
     return rates
+
+
+def for_the_worse(change: Array) -> Array:
+    """Return changes so that more is worse: off the diagonal they are, as those are mistakes.
+
+    Args:
+        change: Of the percentages of each true class.
+
+    Examples:
+        >>> for_the_worse(np.array([[5.0, -5.0], [2.0, -2.0]])).tolist()
+        [[-5.0, -5.0], [2.0, 2.0]]
+    """
+    turned: Array = np.where(np.eye(len(change), dtype=bool), -change, change)
+    return turned
+
+
+def _diverging() -> Any:
+    colours = require("matplotlib.colors", "report")
+    return colours.LinearSegmentedColormap.from_list("change", [BETTER, "#ffffff", WORSE])
 
 
 def _mistakes(rates: Array) -> Array:
@@ -174,7 +193,7 @@ def _names(values: ConfusionPair, width: float | None = None) -> list[str]:
 class _Scale(NamedTuple):
     """The colours of a matrix, from the lowest to the highest, and what they mean."""
 
-    colours: str
+    colours: Any
     low: float
     high: float
     text: str

@@ -10,23 +10,21 @@ import numpy as np
 
 from .._util.arrays import Array, IntArray
 from ..runs.result import BASELINE
-from .confusion import ConfusionPair, ordered_rates
-from .theme import INK, graph_objects, new_figure, scale_end, shown
+from .confusion import ConfusionPair, for_the_worse, ordered_rates
+from .theme import BAR, BETTER, INK, WORSE, graph_objects, new_figure, scale_end, shown
 from .values import Confusions
 
 MOST_NAMED = 40
 MOST_SHARP = 300  # beyond, a class is less than two pixels, and plotly leaves some out
 QUANTILE = 0.98  # of the mistakes, as very few are far more frequent than all others
 WIDTHS = (2.0, 1.0)  # of the outlines, for the coarsest level and the next
-# Of the colours, at the foot of the figure, as beside it a phone would have no room for it.
-BAR = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "len": 0.9}
 # What is rare fades into the page, be it light or dark.
 SHARES = [[0.0, "rgba(0,114,178,0.08)"], [1.0, "rgba(0,114,178,1)"]]
 CHANGES = [
-    [0.0, "rgba(0,114,178,1)"],
-    [0.5, "rgba(0,114,178,0)"],
+    [0.0, BETTER],
+    [0.5, "rgba(0,158,115,0)"],
     [0.5, "rgba(213,94,0,0)"],
-    [1.0, "rgba(213,94,0,1)"],
+    [1.0, WORSE],
 ]
 
 
@@ -70,20 +68,22 @@ def _mistakes(rates: Array) -> Array:
 
 
 def _shares(rates: Array, top: float) -> Any:
+    scale = {"colorscale": SHARES, "zmin": 0.0, "zmax": top}
     text = f"% of the true class, up to {top:.1f}"
-    return _heatmap(rates, rates > 0, "%{z:.1f} %", text, SHARES, zmin=0.0, zmax=top)
+    return _heatmap(rates, rates > 0, "%{z:.1f} %", text, **scale)
 
 
 def _difference(before: Array, after: Array) -> Any:
     change, occurring = after - before, (before > 0) | (after > 0)
     most = scale_end(_mistakes(change), QUANTILE)
-    text = f"percentage points, up to ±{most:.1f}"
-    return _heatmap(change, occurring, "%{z:+.1f} points", text, CHANGES, zmin=-most, zmax=most)
+    scale = {"colorscale": CHANGES, "zmin": -most, "zmax": most}
+    text = f"points for the worse, up to ±{most:.1f}"
+    made = _heatmap(for_the_worse(change), occurring, "%{text} points", text, **scale)
+    told = change[made.y, made.x].tolist()
+    return made.update(text=[f"{points:+.1f}" for points in told])
 
 
-def _heatmap(
-    rates: Array, occurring: Array, told: str, text: str, scale: list[Any], **limits: float
-) -> Any:
+def _heatmap(rates: Array, occurring: Array, told: str, text: str, **scale: Any) -> Any:
     """Return the cells that occur, and the diagonal, as plotly needs one in every place."""
     rows, columns = np.nonzero(occurring | np.eye(len(rates), dtype=bool))
     return graph_objects().Heatmap(
@@ -92,9 +92,8 @@ def _heatmap(
         z=rates[rows, columns].astype(np.float32),
         hovertemplate=f"true: %{{y}}<br>predicted: %{{x}}<br>{told}<extra></extra>",
         hoverongaps=False,
-        colorscale=scale,
         colorbar={"title": {"text": text, "side": "bottom"}, **BAR},
-        **limits,
+        **scale,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._hierarchy.nesting import edges, nested_order
 from .._util.arrays import IntArray
-from .theme import BETTER, COLOURS, INK, WORSE, graph_objects, new_figure, scale_end, shown
+from .theme import BAR, BETTER, COLOURS, INK, WORSE, graph_objects, new_figure, scale_end, shown
 
 ROOT = "all"
 MOST_SECTORS = 5000  # of a level
@@ -76,7 +76,8 @@ def plot(
         tiling={"pad": 1},
         pathbar={"thickness": 24},
     )
-    margin, text = {"l": 4, "r": 4, "t": 32, "b": 4}, {"minsize": 10, "mode": "hide"}
+    below = 4 if values is None else 64
+    margin, text = {"l": 4, "r": 4, "t": 32, "b": below}, {"minsize": 11, "mode": "hide"}
     return new_figure(trace, height=560, margin=margin, uniformtext=text)
 
 
@@ -188,6 +189,10 @@ def _marker(sectors: list[_Sector], value_name: str | None) -> dict[str, object]
         "cmid": 0,
         "cmax": most,
         "showscale": True,
-        "colorbar": {"title": {"text": shown(value_name), "side": "right"}, "thickness": 14},
+        "colorbar": {
+            "title": {"text": shown(value_name), "side": "bottom"},
+            "thickness": 12,
+            **BAR,
+        },
         "line": line,
     }

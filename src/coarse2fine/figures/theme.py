@@ -15,13 +15,16 @@ from .._util.arrays import Array
 from .._util.text import JOINERS, printable
 from ..errors import require
 
-# Okabe and Ito: people who see colours differently tell them apart, too.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# Two of Okabe and Ito's, which people who see colours differently tell apart, too. They mean
+# this alone; colours.css has them for text, and no method is drawn in green or orange.
+BETTER, WORSE = "#009e73", "#d55e00"
+COLOURS = ("#0072b2", "#cc79a7", "#56b4e9", "#8467c4", "#8c8930", "#9e3d64")
 GREY = "#555555"  # of the baseline on paper, and of what is not data
 # As far from white as from the black of a dark page: text, the baseline, what is not data.
 INK = "#7a7a7a"
 FAINT = "rgba(128,128,128,0.25)"
-BETTER, WORSE = COLOURS[:2]
+# Of the colours, at the foot of the figure, as beside it a phone would have no room for it.
+BAR = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "len": 0.9}
 MOST_LETTERS = 40
 
 

@@ -42,7 +42,7 @@ def write_report(
     Examples:
         >>> from coarse2fine import fit, write_report
         >>> content = write_report(fit("shapes"), "report.html")  # doctest: +SKIP
-        >>> print(content["sentence"])  # doctest: +SKIP
+        >>> print(content["choice"], content["sentence"])  # doctest: +SKIP
     """
     from .content import report_content
     from .page import render, to_json

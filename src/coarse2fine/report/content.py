@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from ..errors import MissingExtraError, RunError
 from ..figures.curves import Curve
 from ..figures.values import PREFERRED, Confusions, Layout, Level, count_confusions
-from ..runs.config import GIVEN
 from ..runs.result import BASELINE
 from .clusters import Classes, Clusters, class_accuracies, cluster_accuracies
+from .comparisons import NO_BASELINE, Comparison, comparisons_of, title_of
 from .examples import Examples, example_images
 from .levels import LevelAccuracies, Severities, Yardstick, level_accuracies, severities
 from .mistakes import (
@@ -27,7 +26,7 @@ from .mistakes import (
     mistakes_by_class,
 )
 from .runs import Entry, FinishedRun, Source, gather
-from .summary import gain_of, pairs, remarks_of, sentence_of, verdict_of
+from .summary import pairs, remarks_of, sentence_of, verdict_of
 from .tables import Repeat, TableRow, how_to_repeat, table_row
 
 
@@ -36,12 +35,14 @@ class Shown:
     """Whose details are shown.
 
     Args:
+        comparison: The name of the one it belongs to.
         label: Of the method.
         baseline: The label of what it is compared with; None without.
         seed: Whose hierarchy orders the classes.
         seeds: Over which mistakes are counted.
     """
 
+    comparison: str
     label: str
     baseline: str | None
     seed: int
@@ -57,8 +58,10 @@ class Content:
 
     Args:
         title: Data and models.
+        choice: Which run to use, and why: in the words of `Result.choice`.
         verdict: Whether it helped, in a word.
         sentence: The same, with how sure it is and what it costs.
+        comparisons: What came out of each.
         table: A row for each method.
         remarks: What to bear in mind.
         shown: Whose details follow.
@@ -77,8 +80,10 @@ class Content:
     """
 
     title: str
+    choice: str
     verdict: str
     sentence: str
+    comparisons: list[Comparison]
     table: list[TableRow]
     remarks: list[str]
     shown: Shown
@@ -132,13 +137,17 @@ def report_content(
     images, reasons = _examples(chosen, layout, examples, folder)
     remarks = [*left_out, *remarks_of(entries), *_borrowed(shown, owner, yardstick.seed)]
     baseline = _label_of(entries, before[0]) if before else None
+    comparisons, verdict = comparisons_of(entries), verdict_of(shown)
+    own = comparisons[chosen.comparison]
     return Content(
-        title=_title(entries),
-        verdict=verdict_of(gain_of(shown)),
+        title=title_of(entries),
+        choice=own.choice,
+        verdict=verdict.word if verdict else NO_BASELINE,
         sentence=sentence_of(shown),
+        comparisons=list(comparisons.values()),
         table=[table_row(entry, yardstick, is_shown=entry is shown) for entry in entries],
         remarks=[*remarks, *yardstick.remarks(), *reasons],
-        shown=Shown(shown.label, baseline, chosen.seed, [run.seed for run in after]),
+        shown=Shown(own.name, shown.label, baseline, chosen.seed, [run.seed for run in after]),
         classes=class_accuracies(layout, *counts),
         levels=layout.levels,
         clusters=cluster_accuracies(layout, *counts, change),
@@ -217,27 +226,3 @@ def _examples(
         return example_images(run, layout, count, folder), []
     except (OSError, ValueError, TypeError, MissingExtraError, RunError) as error:
         return None, [f"There are no example images: {str(error).rstrip('.')}."]
-
-
-def _title(entries: Sequence[Entry]) -> str:
-    configs = [run.config.settings for entry in entries for run in entry.runs]
-    data = dict.fromkeys(_data_name(str(config.get("data", GIVEN))) for config in configs)
-    models = dict.fromkeys(_model_name(str(config.get("model"))) for config in configs)
-    return f"{', '.join(data)} · {', '.join(models)}"
-
-
-def _data_name(data: str) -> str:
-    """Return what data are called: not the whole path, nor ``train`` for a file of that name.
-
-    Examples:
-        >>> _data_name("sets/flowers/train.csv"), _data_name("cifar100"), _data_name("given")
-        ('flowers', 'cifar100', 'own data')
-    """
-    if data == GIVEN:
-        return "own data"
-    path = Path(data)
-    return path.parent.name or data if path.stem == "train" else path.name or data
-
-
-def _model_name(model: str) -> str:
-    return model.partition("#")[0].rpartition(":")[2]

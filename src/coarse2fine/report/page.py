@@ -33,6 +33,7 @@ SCRIPTS = (
     "theme",
     "nodes",
     "tree",
+    "icicle",
     "details",
     "matrices",
     "confusion",

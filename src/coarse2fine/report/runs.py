@@ -244,7 +244,7 @@ def _entries(runs: Sequence[FinishedRun]) -> tuple[Entry, ...]:
         key = (run.comparison, run.result.method)
         name = run.result.path.name if key in repeated else run.result.method
         groups.setdefault((run.comparison, name), []).append(run)
-    shown = _tails({comparison for comparison, _ in groups})
+    shown = tails({comparison for comparison, _ in groups})
     places = Counter(name for _, name in groups)
     entries = [
         Entry(
@@ -263,11 +263,14 @@ def _repeated(runs: Iterable[FinishedRun]) -> set[tuple[Path, str]]:
     return {(comparison, method) for (comparison, method, _), n in counts.items() if n > 1}
 
 
-def _tails(paths: Iterable[Path]) -> dict[Path, str]:
+def tails(paths: Iterable[Path]) -> dict[Path, str]:
     """Return the shortest ends of paths that tell them apart.
 
+    Args:
+        paths: At least one.
+
     Examples:
-        >>> sorted(_tails([Path("/a/run"), Path("/b/run")]).values())
+        >>> sorted(tails([Path("/a/run"), Path("/b/run")]).values())
         ['a/run', 'b/run']
     """
     paths = set(paths)

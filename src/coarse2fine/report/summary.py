@@ -9,7 +9,7 @@ import numpy as np
 from ..methods import METHODS, find_method
 from ..runs.config import settings_affecting
 from ..runs.result import BASELINE
-from ..runs.statistics import Paired, paired
+from ..runs.verdict import Verdict, judge
 from .runs import Entry, FinishedRun
 
 ALIKE = 1.5  # times as long as another epoch may take before the machine is to be doubted
@@ -22,10 +22,10 @@ def pairs(entry: Entry) -> list[tuple[FinishedRun, FinishedRun]]:
     return [(run.baseline, run) for run in entry.runs if run.baseline is not None]
 
 
-def gain_of(entry: Entry) -> Paired | None:
-    """Return how much more accurate a method is than the baseline, in percentage points."""
-    gains = [run.accuracy - plain.accuracy for plain, run in pairs(entry)]
-    return paired(gains) if gains else None
+def verdict_of(entry: Entry) -> Verdict | None:
+    """Return whether a method helped; None without a baseline to compare it with."""
+    both = [(plain.result, run.result) for plain, run in pairs(entry)]
+    return judge(entry.label, both) if both else None
 
 
 def time_ratio(entry: Entry) -> float | None:
@@ -37,33 +37,12 @@ def time_ratio(entry: Entry) -> float | None:
 # ------------------------------------------------------------------------------- sentence
 
 
-def verdict_of(gain: Paired | None) -> str:
-    """Return what the gains tell in a word.
-
-    Examples:
-        >>> verdict_of(paired([1.0, 1.1, 1.2])), verdict_of(paired([-1.0, 1.0]))
-        ('helped', 'unclear')
-        >>> verdict_of(paired([1.0])), verdict_of(None)
-        ('one seed', 'no baseline')
-    """
-    if gain is None:
-        return "no baseline"
-    if gain.runs == 1:
-        return "one seed"
-    if not gain.is_clear:
-        return "unclear"
-    return "helped" if gain.mean > 0 else "hurt"
-
-
 def sentence_of(entry: Entry) -> str:
     """Return in plain words whether a method helped, how sure that is, and what it costs."""
-    gain = gain_of(entry)
-    if gain is None:
+    verdict = verdict_of(entry)
+    if verdict is None:
         return _without_baseline(entry)
-    first = np.mean([plain.accuracy for plain, _ in pairs(entry)])
-    last = np.mean([run.accuracy for _, run in pairs(entry)])
-    change = f"{first:.2f} → {last:.2f} %"
-    return f"{_told(entry.label, gain, change)} {_cost(entry)}"
+    return f"{verdict} {_cost(entry, verdict)}"
 
 
 def _without_baseline(entry: Entry) -> str:
@@ -74,37 +53,15 @@ def _without_baseline(entry: Entry) -> str:
     return f"{entry.label} {reached}; there is no baseline to compare it with."
 
 
-def _told(label: str, gain: Paired, change: str) -> str:
-    than = f"{_amount(gain.mean)} the baseline ({change})"
-    sure = f"95 % interval {gain.low:+.2f} to {gain.high:+.2f}"
-    verdict = verdict_of(gain)
-    if verdict == "one seed":
-        return (
-            f"Whether {label} helped cannot be told from one seed: there it is {than}; train more "
-            f"seeds to be sure."
-        )
-    if verdict == "unclear":
-        return (
-            f"Over {gain.runs} seeds {label} is on average {than}. Whether it helps is unclear: "
-            f"the {sure} includes 0, and more seeds would narrow it."
-        )
-    return f"{label} {verdict}: over {gain.runs} seeds it is on average {than}, {sure}."
-
-
-def _amount(points: float) -> str:
-    if not round(points, 2):
-        return "as accurate as"
-    return f"{abs(points):.2f} points {'more' if points > 0 else 'less'} accurate than"
-
-
-def _cost(entry: Entry) -> str:
+def _cost(entry: Entry, verdict: Verdict) -> str:
     """Return the sentence about time and deployment."""
     ratio = time_ratio(entry)
     time = "an unknown share of" if ratio is None else f"{ratio:.2f} times"
     epochs = f"{_epoch_ratio(entry):.2f} times its epochs"
     first = _trained_first(entry.runs[0])
     sentence = f"It took {time} the baseline's training time ({epochs})" + first
-    return f"{sentence}; {_DEPLOYED}." if _is_deployed_alike(entry) else f"{sentence}."
+    is_told = _is_deployed_alike(entry) and verdict.gain.mean >= 0  # else why use it
+    return f"{sentence}; {_DEPLOYED}." if is_told else f"{sentence}."
 
 
 def _epoch_ratio(entry: Entry) -> float:
@@ -188,9 +145,7 @@ def _not_levelled_off(entries: Sequence[Entry]) -> list[str]:
     if not found:
         return []
     listed = "; ".join(found)
-    return [
-        f"Not levelled off, so the difference may be noise, and longer training may tell: {listed}."
-    ]
+    return [f"Not levelled off, so the outcome may change, and longer training may tell: {listed}."]
 
 
 def _settings(entry: Entry) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from ..runs.statistics import paired
 from .levels import Yardstick, mean_severity
 from .runs import Entry, FinishedRun
-from .summary import gain_of, time_ratio
+from .summary import time_ratio, verdict_of
 
 T = TypeVar("T")
 Settings = Mapping[str, Any]  # as the config of a run has them
@@ -31,6 +31,7 @@ class TableRow:
         gain: Over the baseline of the same seed, in percentage points.
         interval: The 95% interval of the gain; None for a single seed, too.
         wins: In how many runs it gained, and of how many.
+        verdict: Whether it helped, in a word.
         epochs: How many it trained in all.
         own_epochs: After how many it had stopped by itself; None where it did not go on then.
         seconds: How long it trained.
@@ -46,6 +47,7 @@ class TableRow:
     gain: Estimate | None
     interval: tuple[float, float] | None
     wins: tuple[float, int] | None
+    verdict: str | None
     epochs: float
     own_epochs: float | None
     seconds: float
@@ -62,7 +64,8 @@ def table_row(entry: Entry, yardstick: Yardstick, *, is_shown: bool) -> TableRow
         yardstick: What the severity of mistakes is measured by.
         is_shown: Whether it is the method whose details the report shows.
     """
-    gain, accuracy = gain_of(entry), paired([run.accuracy for run in entry.runs])
+    accuracy, verdict = paired([run.accuracy for run in entry.runs]), verdict_of(entry)
+    gain = verdict.gain if verdict else None
     return TableRow(
         label=entry.label,
         method=entry.method,
@@ -71,6 +74,7 @@ def table_row(entry: Entry, yardstick: Yardstick, *, is_shown: bool) -> TableRow
         gain=(gain.mean, gain.error) if gain else None,
         interval=(gain.low, gain.high) if gain and gain.runs > 1 else None,
         wins=(gain.wins, gain.runs) if gain else None,
+        verdict=verdict.word if verdict else None,
         epochs=float(np.mean([run.result.epochs for run in entry.runs])),
         own_epochs=_own_epochs(entry),
         seconds=float(np.mean([run.result.seconds for run in entry.runs])),

@@ -15,9 +15,9 @@ from .find import find_run, runs_of_seed, seed_folders
 from .guards import check_no_links
 from .result import BASELINE, RunResult
 from .statistics import Paired, paired
+from .verdict import early_baseline
 
 FEW_SAMPLES = 300  # a validation set below this is called small
-EARLY = 0.1  # the share of its epochs within which a baseline's best epoch is called early
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def choose(runs: Sequence[RunResult]) -> Choice:
         return Choice(run, f"{text}{_seed(run, by_method[method])}.", tuple(_samples(run)))
     gains = _gains(by_method[method], by_method[rival])
     sentence = f"{_comparison(method, rival, means, len(gains))}{_seed(run, by_method[method])}."
-    doubts = [*_seeds(paired(gains)), *_samples(run), *_early(by_method.get(BASELINE, {}))]
+    early = early_baseline(by_method.get(BASELINE, {}).values())
+    doubts = [*_seeds(paired(gains)), *_samples(run), *filter(None, [early])]
     return Choice(run, sentence, tuple(doubts))
 
 
@@ -142,6 +143,8 @@ def _seeds(gain: Paired) -> list[str]:
         return ["Two seeds are too few to rule out chance; three or more would tell."]
     if gain.is_clear:
         return []
+    if not gain.has_width:
+        return ["The difference is the same in each seed, so no interval tells how sure it is."]
     interval = f"{gain.low:+.2f} to {gain.high:+.2f}"
     return [f"The 95 % interval of the difference, {interval}, includes 0, so it may be chance."]
 
@@ -151,24 +154,6 @@ def _samples(run: RunResult) -> list[str]:
     if not count or count >= FEW_SAMPLES:
         return []
     return [f"There are only {count} validation samples, each of them {100 / count:.2f} points."]
-
-
-def _early(baselines: Mapping[int, RunResult]) -> list[str]:
-    """Say of a baseline that was best at its start that it has hardly been trained."""
-    found = [
-        run
-        for run in baselines.values()
-        if run.epochs > 1 and run.best_epoch <= max(1, EARLY * run.epochs)
-    ]
-    if not found:
-        return []
-    run = found[0]
-    return [
-        (
-            f"The baseline of seed {run.seed} was best at epoch {run.best_epoch} of {run.epochs}, so "
-            f"it overfits early; a smaller learning rate may change the outcome."
-        )
-    ]
 
 
 # ------------------------------------------------------------------------- run directories

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from .best import Choice
+    from .verdict import Verdict
 
 BASELINE = "baseline"
 
@@ -194,6 +195,13 @@ class Result:
         return choose(self.runs)
 
     @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Whether each method helped, by its test accuracies; `print` shows it."""
+        from .verdict import verdicts
+
+        return verdicts(self.runs)
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """What was trained, the baseline first."""
         return tuple(dict.fromkeys(run.method for run in self.runs))
@@ -226,6 +234,7 @@ class Result:
             },
             "remarks": list(self.remarks),
             "best": self.choice.to_dict(),
+            "verdicts": {method: str(found) for method, found in self.verdicts.items()},
         }
 
     def level_table(self) -> str:
@@ -253,13 +262,17 @@ class Result:
 
         return plot(self, kind, method)
 
-    def __str__(self) -> str:
+    def table(self) -> str:
+        """Return the test accuracies and gains of each seed, with their means."""
         gained = [f"gain of {method}" for method in self.methods if self.gains(method)]
         header = ["seed", *self.methods, *gained]
         seeds = dict.fromkeys(run.seed for run in self.runs)
-        rows = [header, *map(self._row, seeds), self._mean_row(), self._epochs_row()]
+        return aligned([header, *map(self._row, seeds), self._mean_row(), self._epochs_row()])
+
+    def __str__(self) -> str:
+        told = [str(self.choice), *map(str, self.verdicts.values())]
         notes = [f"note: {remark}" for remark in self.remarks]
-        return "\n".join([str(self.choice), "", aligned(rows), *notes])
+        return "\n".join([*told, "", "test accuracy:", self.table(), *notes])
 
     def _row(self, seed: int) -> list[str]:
         of_seed = {run.method: run for run in self.runs if run.seed == seed}

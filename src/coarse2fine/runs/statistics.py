@@ -10,6 +10,8 @@ import numpy as np
 
 from .._util.files import Json
 
+SAME = 1e-9  # percentage points: what differs by less is the same but for rounding
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -48,9 +50,19 @@ class Paired:
         }
 
     @property
+    def has_width(self) -> bool:
+        """Whether the runs differ, beyond rounding, so that an interval tells something."""
+        return self.error > SAME
+
+    @property
     def is_clear(self) -> bool:
-        """Whether the interval lies on one side of zero."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval has a width and lies on one side of zero."""
+        return self.has_width and (self.low > 0 or self.high < 0)
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return f"95 % interval {self.low:+.2f} to {self.high:+.2f}"
 
 
 def paired(gains: Sequence[float]) -> Paired:

@@ -259,8 +259,7 @@ class SeedRuns:
         if not result.levelled_off:
             self.remarks[result.method] = (
                 f"seed {self.seed}: {result.method} was best at epoch {result.best_epoch} of "
-                f"{epochs}, so it has not levelled off, and the difference may be noise; train "
-                f"for longer."
+                f"{epochs}, so it has not levelled off; longer training may change the outcome."
             )
 
 

@@ -32,6 +32,7 @@ const alarm = (text, rescue) => {
 
 function start(file) {
   const state = new State(treeOf(file.hierarchy));
+  if (file.digest === null) state.saved = null; // it is yet to be written
   const words = new Words(file.hierarchy.class_names);
   const view = new View(part("tree"), state, words);
   const commands = new Commands(state, view, words, say);
@@ -58,6 +59,10 @@ function start(file) {
   part("save").onclick = () => saving.save();
   part("save-and-close").onclick = () => saving.saveAndClose();
   part("close").onclick = () => saving.close();
+  part("copy").onclick = async () => {
+    await navigator.clipboard.writeText(file.command);
+    part("copy").textContent = "Copied";
+  };
   part("cancel").onclick = () => commands.cancel();
   part("several").onclick = () => {
     const isOn = part("several").getAttribute("aria-pressed") === "true";

@@ -65,6 +65,20 @@ export class Commands {
     this.view.show();
   }
 
+  // ------------------------------------------------------------------------ what is open
+
+  expand() {
+    this.state.openAll();
+    this.view.show();
+    this.say("All clusters are open.");
+  }
+
+  collapse() {
+    this.state.closeAll();
+    this.view.show();
+    this.say("All clusters are closed.");
+  }
+
   // ---------------------------------------------------------------------------- moving
 
   /** Begin to move what is picked; a place is chosen next. */

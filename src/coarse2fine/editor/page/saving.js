@@ -62,7 +62,15 @@ export class Saving {
     this.state.changed();
     this.alarm("");
     this.say(backup ? `Saved. The old file is kept as ${backup}.` : "Saved.");
+    this.tellUse();
     return this.state.isSaved; // not what was changed while it was saved
+  }
+
+  /** Say how the saved file is used. */
+  tellUse() {
+    if (!this.file.command) return;
+    document.getElementById("use").hidden = false;
+    document.getElementById("command").textContent = this.file.command;
   }
 
   /** Let a person decide between their changes and those of somebody else. */
@@ -101,7 +109,9 @@ export class Saving {
   async close() {
     if (!this.state.isSaved) {
       const choices = { save: "Save and close", drop: "Close without saving", cancel: "Cancel" };
-      const wish = await choose("There are changes that are not saved.", choices);
+      const isNew = this.file.digest === null;
+      const text = isNew ? "It is not saved yet." : "There are changes that are not saved.";
+      const wish = await choose(text, choices);
       if (wish === "save") return this.saveAndClose();
       if (wish !== "drop") return undefined;
     }
@@ -116,7 +126,8 @@ export class Saving {
     text.setAttribute("role", "status");
     text.textContent = "The editor has ended. You can close this page.";
     const main = document.createElement("main");
-    main.append(text);
+    const use = document.getElementById("use");
+    main.append(text, ...(use.hidden ? [] : [use]));
     document.body.replaceChildren(main);
   }
 }

@@ -17,6 +17,7 @@ export class State {
   /** @param {Tree} tree */
   constructor(tree) {
     this.tree = tree;
+    /** @type {Tree | null} */
     this.saved = tree;
     /** @type {Step[]} */
     this.past = [];
@@ -88,6 +89,21 @@ export class State {
       for (const node of nodes) if (node.children) this.open.add(node.id);
       nodes = below;
     }
+  }
+
+  openAll() {
+    for (const [id, { node }] of placesOf(this.tree)) if (node.children) this.open.add(id);
+    this.changed();
+  }
+
+  /** Leave only the root open; what is hidden then is no longer selected. */
+  closeAll() {
+    const { root } = this.tree;
+    this.open = new Set([root.id]);
+    const top = new Set(root.children.map((child) => child.id));
+    this.selected = new Set([...this.selected].filter((id) => top.has(id)));
+    if (!top.has(this.active)) this.active = this.anchor = root.id;
+    this.changed();
   }
 
   reveal(id) {

@@ -8,10 +8,10 @@ const TICK = 18; // pixels that a name on an axis takes
 const [LONG, SHORT, NARROW] = [18, 8, 480]; // letters of a name, and of one where there is no room
 const MOST_CELLS = 600; // a side; more would be smaller than a pixel
 const LEAST_OUTLINE = 6; // pixels
-// One hue from the background up, and two hues that colour-blind people tell apart.
+// One hue from the background up, and better and worse as everywhere.
 const SCALES = {
-  light: { share: ["#ffffff", "#4a90c8", "#08306b"], points: ["#08519c", "#ffffff", "#b35806"] },
-  dark: { share: ["#1a2027", "#3f8fd0", "#d6ecff"], points: ["#5aa9f0", "#1a2027", "#f0954a"] },
+  light: { share: ["#ffffff", "#4a90c8", "#08306b"], points: ["#007a59", "#ffffff", "#d55e00"] },
+  dark: { share: ["#1a2027", "#3f8fd0", "#d6ecff"], points: ["#2fc396", "#1a2027", "#f0803c"] },
 };
 
 class Confusion {
@@ -112,7 +112,7 @@ class Confusion {
     const top = this.matrices.of(this.which).top;
     const [low, middle, high] =
       SCALES[isDark() ? "dark" : "light"][isDifference ? "points" : "share"];
-    const title = { text: isDifference ? "points" : "percent", side: "right" };
+    const title = { text: isDifference ? "points for the worse" : "percent", side: "right" };
     const bar = {
       orientation: "h",
       yref: "container",
@@ -250,9 +250,9 @@ function clusterNames(content, level) {
   return Array.from({ length: count }, (_, number) => name(number));
 }
 
-// Plotly reads some HTML in labels; and a label must leave room for the matrix.
+// A label must leave room for the matrix.
 function tickText(name, most) {
   const letters = [...name];
   const short = letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
-  return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return escaped(short);
 }

@@ -52,7 +52,7 @@ function addConfusionControls(confusion, { label, baseline }) {
   function explain() {
     const isDifference = confusion.which === "difference";
     byId("confusion-meaning").textContent = isDifference
-      ? "Orange: more often than before. Blue: less often."
+      ? "Orange is worse: more mistakes, or fewer right on the diagonal. Green is better."
       : "";
   }
 

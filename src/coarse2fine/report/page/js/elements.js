@@ -25,6 +25,10 @@ const named = (text) => element("bdi", {}, text.trim() ? text : `“${text}”`)
 // The same within a text: Unicode's marks around what has its own direction.
 const isolated = (text) => `\u2068${text}\u2069`;
 
+// Plotly reads some HTML in the texts of figures.
+const escaped = (text) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
 const rate = (value, digits = 1) => (value === null ? "–" : value.toFixed(digits));
 
 // The change of a rate in points; of a mistake's rate, less is better.

@@ -66,14 +66,11 @@ class Explorer {
   }
 
   async draw(figure) {
-    const place = byId("icicle");
-    if (!figure) return place.closest("figure").remove();
-    await draw("icicle", figure);
-    this.drawn = new Set(figure.data[0].ids);
-    // A click on what is shown already zooms out of it.
-    place.on("plotly_icicleclick", ({ points, nextLevel }) => {
-      this.choose(this.hierarchy.find(nextLevel ?? points[0].id), true);
-    });
+    if (!figure) return byId("icicle").closest("figure").remove();
+    const choose = (id) => this.choose(this.hierarchy.find(id), true);
+    const icicle = new Icicle(figure, this.hierarchy, choose);
+    await icicle.draw();
+    this.icicle = icicle;
   }
 
   choose(node, isFromIcicle = false) {
@@ -81,7 +78,7 @@ class Explorer {
     this.details.show(node);
     // The details are long: a screen reader says what is chosen, and goes there if it wants.
     byId("chosen").textContent = `${isolated(this.hierarchy.label(node))} is shown`;
-    if (this.drawn && !isFromIcicle) this.zoomTo(node);
+    if (this.icicle && !isFromIcicle) this.zoomTo(node);
   }
 
   // The button that was pressed may be gone or far away: go on from the details.
@@ -98,8 +95,9 @@ class Explorer {
   // above is shown.
   zoomTo(node) {
     const above = this.hierarchy.path(node).filter((one) => !this.hierarchy.isClass(one));
-    const shown = above.map((one) => this.hierarchy.id(one)).filter((id) => this.drawn.has(id));
-    Plotly.restyle(byId("icicle"), { level: shown.at(-1) });
+    const { ids } = this.icicle;
+    const shown = above.map((one) => this.hierarchy.id(one)).filter((id) => ids.has(id));
+    this.icicle.zoomTo(shown.at(-1));
   }
 }
 

@@ -14,10 +14,17 @@ class Matrices {
   of(which) {
     if (!this.made.has(which)) {
       const isDifference = which === "difference";
-      const matrix = isDifference ? this.rates(this.after, this.before) : this.rates(this[which]);
+      const matrix = isDifference ? this.worsening() : this.rates(this[which]);
       this.made.set(which, { matrix, top: largeMistake(matrix) });
     }
     return this.made.get(which);
+  }
+
+  // The change for the worse: more mistakes are, and fewer right ones, on the diagonal.
+  worsening() {
+    const matrix = this.rates(this.after, this.before);
+    matrix.forEach((line, row) => (line[row] *= -1));
+    return matrix;
   }
 
   // Counts are subtracted before they become rates, so that equal ones leave nothing.
