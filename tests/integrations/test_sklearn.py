@@ -21,7 +21,7 @@ from coarse2fine import (
     epochs_to_reach,
 )
 from coarse2fine.integrations._sklearn_inputs import validation_mask
-from coarse2fine.integrations._sklearn_net import Batches
+from coarse2fine.integrations._sklearn_samples import Batches
 
 # On so few samples a baseline may be slow to level off; how slow depends on the machine.
 pytestmark = pytest.mark.filterwarnings("ignore:The curriculum would take:UserWarning")
