@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
 from ..models.table import TableMLP
 from ..runs.best import comparison
-from ..training.finite import all_finite, complaint
+from ..training.finite import complaint
 from ._curriculum import curriculum_from
 from ._sklearn_samples import Batches, Samples
 
@@ -139,7 +139,8 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
                 self.optimizer_.zero_grad()
                 logits = self.module_(inputs)
                 loss = self._loss(logits, *known)
-                self._check_finite(logits, loss, inputs, number)
+                if not math.isfinite(loss):
+                    self._refuse(logits, loss, inputs, number)
                 loss.backward()  # type: ignore[no-untyped-call]
                 return loss
 
@@ -181,11 +182,10 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
         found = torch.ones(len(targets)) if of_classes is None else of_classes[targets].double()
         return found.to(targets.device) if weights is None else found * weights
 
-    def _check_finite(self, logits: Tensor, loss: Tensor, inputs: Tensor, number: int) -> None:
-        if not all_finite(logits, loss):
-            where = f"epoch {len(self.history)}, batch {number}"
-            message = complaint(logits, loss, where, self.module_, inputs, self.infer)
-            raise ValueError(f"{message} lr is {self.lr}.")
+    def _refuse(self, logits: Tensor, loss: Tensor, inputs: Tensor, number: int) -> NoReturn:
+        where = f"epoch {len(self.history)}, batch {number}"
+        message = complaint(logits, loss, where, self.module_, inputs, self.infer)
+        raise ValueError(f"{message} lr is {self.lr}.")
 
 
 class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
@@ -260,8 +260,20 @@ class StandardisedMLP(nn.Module):
 
     def forward(self, columns: Tensor) -> Tensor:
         """Return the logits (N, K) of columns (N, F)."""
+        if columns.is_sparse:
+            return self._of_sparse(columns)
         scaled = (columns - self.mean) / self.deviation
         logits: Tensor = self.mlp(scaled.to(self.mlp.head.weight.dtype))
+        return logits
+
+    def _of_sparse(self, columns: Tensor) -> Tensor:
+        """Scale the weights of the first layer instead, as scaled columns would not be sparse."""
+        first, *rest = self.mlp.hidden
+        dtype = first.weight.dtype
+        weight = first.weight / self.deviation.to(dtype)
+        bias = first.bias - first.weight @ (self.mean / self.deviation).to(dtype)
+        hidden = torch.sparse.mm(columns.to(dtype), weight.t()) + bias
+        logits: Tensor = self.mlp.head(nn.Sequential(*rest)(hidden))
         return logits
 
 

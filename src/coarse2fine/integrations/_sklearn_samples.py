@@ -152,12 +152,14 @@ def class_weights(
 class Samples(Dataset[tuple[Tensor, ...]]):
     """Samples that are taken many at a time, as tensors: inputs, classes and any weights.
 
-    A sparse matrix stays one: only the rows of a batch are made dense.
+    A sparse matrix stays one; only the rows of a batch are made dense, if at all.
 
     Args:
         inputs: See `Rows`.
         targets: The class of each. Defaults to None: they are not known, and are all 0.
         weights: See `Rows`. They are scaled to a mean of 1. Defaults to None.
+        is_dense: Whether the rows of a sparse matrix are given as dense tensors, not as sparse
+            ones. Defaults to True.
     """
 
     def __init__(
@@ -165,7 +167,10 @@ class Samples(Dataset[tuple[Tensor, ...]]):
         inputs: Any,
         targets: IntArray | None = None,
         weights: NDArray[np.float64] | None = None,
+        *,
+        is_dense: bool = True,
     ) -> None:
+        self.is_dense = is_dense
         is_sparse = sparse.issparse(inputs)
         self.inputs = inputs if is_sparse else torch.from_numpy(np.require(inputs, None, "CW"))
         self.targets = (
@@ -187,7 +192,13 @@ class Samples(Dataset[tuple[Tensor, ...]]):
     def _inputs_of(self, rows: Tensor) -> Tensor:
         if isinstance(self.inputs, Tensor):
             return self.inputs.index_select(0, rows)
-        return torch.from_numpy(self.inputs[rows.numpy()].toarray())
+        batch = self.inputs[rows.numpy()]
+        if self.is_dense:
+            return torch.from_numpy(batch.toarray())
+        batch = batch.tocoo()
+        entries = torch.from_numpy(np.stack([batch.row, batch.col]).astype(np.int64))
+        values = torch.from_numpy(batch.data)
+        return torch.sparse_coo_tensor(entries, values, batch.shape, is_coalesced=True)
 
 
 class Batches:

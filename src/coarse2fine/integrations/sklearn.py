@@ -67,9 +67,9 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         max_epochs: The most epochs for the baseline and for the curriculum each. Defaults
             to 100.
         patience: Stop after so many epochs without a better validation accuracy, counted
-            from the finest level on; 0 for never. Defaults to 30.
-        lr: The learning rate. Defaults to 1e-3.
-        batch_size: Defaults to 64.
+            from the finest level on; 0 for never. Defaults to 20.
+        lr: The learning rate. Defaults to 2e-3.
+        batch_size: Defaults to 128.
         optimizer: A class of ``torch.optim``, or a ``functools.partial`` of one. Defaults
             to ``torch.optim.Adam``.
         weight_decay: Of the optimiser. Defaults to 0.0.
@@ -134,9 +134,9 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         width: int = 128,
         dropout: float = 0.1,
         max_epochs: int = 100,
-        patience: int = 30,
-        lr: float = 1e-3,
-        batch_size: int = 64,
+        patience: int = 20,
+        lr: float = 2e-3,
+        batch_size: int = 128,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
         weight_decay: float = 0.0,
         label_smoothing: float = 0.0,
@@ -191,7 +191,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.val_accuracies_ = {name: best_score(net.history) for name, net in nets.items()}
         self.best_ = best_method(self.val_accuracies_, self.method)
         if self.verbose:
-            print(verdict(self.best_, self.val_accuracies_))
+            print(verdict(self.best_, self.val_accuracies_))  # noqa: T201, as skorch does
         self.net_ = nets[self.best_]
         self.best_validation_score_ = self.val_accuracies_[self.best_]
         self.n_iter_ = len(self.net_.history)
@@ -204,7 +204,8 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return the probabilities (N, K) of the classes, in the order of ``classes_``."""
         check_is_fitted(self)
-        found: NDArray[np.float64] = self.net_.predict_proba(Samples(self._checked(X, reset=False)))
+        samples = self._samples(canonical(self._checked(X, reset=False)))
+        found: NDArray[np.float64] = self.net_.predict_proba(samples)
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -255,11 +256,14 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         is_valid = validation_mask(rows.labels, self.validation_fraction, seed)
         to_train = rows.take(~is_valid)
-        samples, valid = Samples(*to_train), Samples(*rows.take(is_valid))
+        samples, valid = self._samples(*to_train), self._samples(*rows.take(is_valid))
         with seeded(seed):
             module = self._fresh_module(to_train, samples)
         of_classes = class_weights(self.class_weight, self.classes_, rows)
         return Training(self, module, samples, valid, of_classes, seed)
+
+    def _samples(self, *arrays: Any) -> Samples:
+        return Samples(*arrays, is_dense=self.module is not None)
 
     def _fresh_module(self, rows: Rows, samples: Samples) -> nn.Module:
         """Return the network with its initial weights."""
