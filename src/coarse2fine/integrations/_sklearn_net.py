@@ -20,16 +20,17 @@ from torch import Tensor, nn
 from ..curriculum import Curriculum
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..models.table import TableMLP
 from ..runs.best import comparison
 from ..training.finite import complaint
 from ._curriculum import curriculum_from
+from ._sklearn_mlp import StandardisedMLP
 from ._sklearn_samples import Batches, Samples
 
 CONTINUOUS = "continuous"  # the method that trains through the levels
 # The settings of the estimator that skorch's net takes under the same names.
 NET_SETTINGS = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
 _VALID_FACTOR = 4  # how many times larger batches may be without gradients
+_MANY_WEIGHTS = 200_000  # from which on threads are worth their while
 # One call for all weights instead of a dozen for each; the steps are the same.
 _FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)
 
@@ -68,7 +69,7 @@ class Training:
         if curriculum:
             check_finest_fits(curriculum.finest_epoch, self.estimator.max_epochs)
         net = self._net(criterion, CurriculumCallback(curriculum, self.estimator.patience))
-        with seeded(self.seed):
+        with seeded(self.seed), threads_for(self.module):
             net.fit(self.samples, None)
         history = History(net.history)  # a copy, as it is emptied with all it was trained by
         net.trim_for_prediction()
@@ -139,7 +140,7 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
                 self.optimizer_.zero_grad()
                 logits = self.module_(inputs)
                 loss = self._loss(logits, *known)
-                if not math.isfinite(loss):
+                if not math.isfinite(loss.item()):
                     self._refuse(logits, loss, inputs, number)
                 loss.backward()  # type: ignore[no-untyped-call]
                 return loss
@@ -228,55 +229,6 @@ class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
         super().on_train_end(net, **kwargs)
 
 
-class StandardisedMLP(nn.Module):
-    """`TableMLP` behind a layer that brings every column to mean 0 and deviation 1.
-
-    The columns are scaled in their own precision, as some may have a large mean and a small
-    deviation; the layers are in single precision, which trains faster.
-
-    Args:
-        num_classes: K.
-        mean: Of each column.
-        deviation: Of each column.
-        width: See `TableMLP`.
-        dropout: See `TableMLP`.
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(
-        self,
-        num_classes: int,
-        mean: NDArray[Any],
-        deviation: NDArray[Any],
-        width: int,
-        dropout: float,
-    ) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.as_tensor(mean))
-        self.register_buffer("deviation", torch.as_tensor(deviation))
-        self.mlp = TableMLP(num_classes, len(mean), width, dropout)
-
-    def forward(self, columns: Tensor) -> Tensor:
-        """Return the logits (N, K) of columns (N, F)."""
-        if columns.is_sparse:
-            return self._of_sparse(columns)
-        scaled = (columns - self.mean) / self.deviation
-        logits: Tensor = self.mlp(scaled.to(self.mlp.head.weight.dtype))
-        return logits
-
-    def _of_sparse(self, columns: Tensor) -> Tensor:
-        """Scale the weights of the first layer instead, as scaled columns would not be sparse."""
-        first, *rest = self.mlp.hidden
-        dtype = first.weight.dtype
-        weight = first.weight / self.deviation.to(dtype)
-        bias = first.bias - first.weight @ (self.mean / self.deviation).to(dtype)
-        hidden = torch.sparse.mm(columns.to(dtype), weight.t()) + bias
-        logits: Tensor = self.mlp.head(nn.Sequential(*rest)(hidden))
-        return logits
-
-
 def best_score(history: Any) -> float:
     """Return the best validation accuracy at the finest level, which that of the last epoch is."""
     finest = history[-1]["level"]
@@ -326,6 +278,25 @@ def check_finest_fits(first: int, max_epochs: int) -> None:
             f"the curriculum takes at least {first} epochs before the finest level, but "
             f"max_epochs is {max_epochs}; give more of these or fewer curriculum_epochs."
         )
+
+
+@contextmanager
+def threads_for(module: nn.Module) -> Iterator[None]:
+    """Let torch use one thread for a while where a network is small.
+
+    To divide such small products among threads takes longer than to compute them, and many
+    times longer where other programs keep the processors busy.
+    """
+    before = torch.get_num_threads()
+    is_small = (
+        isinstance(module, StandardisedMLP)
+        and sum(weight.numel() for weight in module.parameters()) < _MANY_WEIGHTS
+    )
+    try:
+        torch.set_num_threads(1 if is_small else before)
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

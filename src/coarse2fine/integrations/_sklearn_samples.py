@@ -110,11 +110,15 @@ def canonical(inputs: Any) -> Any:
 def moments(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the mean and the standard deviation of each column; 1 where a column is constant.
 
+    Sparse columns are not to be centred, so their mean is given as 0: most of a rare word's
+    rows have none of it, which says little. scikit-learn's StandardScaler leaves them, too.
+
     Args:
         rows: Of two dimensions. A sparse matrix is not made dense.
     """
     if sparse.issparse(rows.inputs):
         mean, variance = mean_variance_axis(rows.inputs, axis=0, weights=rows.weights)
+        mean = np.zeros_like(mean)
     else:
         mean = np.average(rows.inputs, axis=0, weights=rows.weights)
         variance = np.average((rows.inputs - mean) ** 2, axis=0, weights=rows.weights)
@@ -198,7 +202,9 @@ class Samples(Dataset[tuple[Tensor, ...]]):
         batch = batch.tocoo()
         entries = torch.from_numpy(np.stack([batch.row, batch.col]).astype(np.int64))
         values = torch.from_numpy(batch.data)
-        return torch.sparse_coo_tensor(entries, values, batch.shape, is_coalesced=True)
+        return torch.sparse_coo_tensor(
+            entries, values, batch.shape, is_coalesced=True, check_invariants=False
+        )
 
 
 class Batches:

@@ -33,9 +33,9 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
+from ._sklearn_mlp import StandardisedMLP
 from ._sklearn_net import (
     CONTINUOUS,
-    StandardisedMLP,
     Training,
     best_method,
     best_score,
