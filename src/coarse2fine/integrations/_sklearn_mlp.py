@@ -51,10 +51,11 @@ class StandardisedMLP(nn.Module):
 
     def _of_sparse(self, columns: Tensor) -> Tensor:
         """Scale the weights of the first layer instead, as scaled columns would not be sparse."""
-        first, *rest = self.mlp.hidden
+        first, rest = self.mlp.hidden[0], self.mlp.hidden[1:]
+        assert isinstance(first, nn.Linear)
         dtype = first.weight.dtype
         weight = first.weight / self.deviation.to(dtype)
         bias = first.bias - first.weight @ (self.mean / self.deviation).to(dtype)
         hidden = torch.sparse.mm(columns.to(dtype), weight.t()) + bias
-        logits: Tensor = self.mlp.head(nn.Sequential(*rest)(hidden))
+        logits: Tensor = self.mlp.head(rest(hidden))
         return logits

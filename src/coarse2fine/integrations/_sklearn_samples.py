@@ -37,6 +37,11 @@ class Rows(NamedTuple):
         return Rows(self.inputs[rows], self.labels[rows], weights)
 
 
+def is_sparse(inputs: Any) -> bool:
+    """Whether inputs are a scipy matrix; scipy's own function hides its attributes from mypy."""
+    return bool(sparse.issparse(inputs))
+
+
 def weighted(rows: Rows) -> Rows:
     """Return the samples that have a weight.
 
@@ -88,7 +93,7 @@ def _digests(rows: Rows) -> Iterator[int]:
 
 
 def _bytes_of_rows(inputs: Any) -> Iterator[bytes]:
-    if not sparse.issparse(inputs):
+    if not is_sparse(inputs):
         return ((row + 0.0).tobytes() for row in inputs)  # as -0.0 has other bytes than 0.0
     ends = zip(inputs.indptr[:-1], inputs.indptr[1:], strict=True)
     columns = inputs.indices.astype(np.int64)
@@ -97,7 +102,7 @@ def _bytes_of_rows(inputs: Any) -> Iterator[bytes]:
 
 def canonical(inputs: Any) -> Any:
     """Return a sparse matrix without zeros that are stored, and in order; an array as it is."""
-    if not sparse.issparse(inputs):
+    if not is_sparse(inputs):
         return inputs
     if inputs.has_canonical_format and np.count_nonzero(inputs.data) == inputs.nnz:
         return inputs
@@ -116,7 +121,7 @@ def moments(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
     Args:
         rows: Of two dimensions. A sparse matrix is not made dense.
     """
-    if sparse.issparse(rows.inputs):
+    if is_sparse(rows.inputs):
         mean, variance = mean_variance_axis(rows.inputs, axis=0, weights=rows.weights)
         mean = np.zeros_like(mean)
     else:
@@ -175,8 +180,9 @@ class Samples(Dataset[tuple[Tensor, ...]]):
         is_dense: bool = True,
     ) -> None:
         self.is_dense = is_dense
-        is_sparse = sparse.issparse(inputs)
-        self.inputs = inputs if is_sparse else torch.from_numpy(np.require(inputs, None, "CW"))
+        self.inputs = (
+            inputs if is_sparse(inputs) else torch.from_numpy(np.require(inputs, None, ["C", "W"]))
+        )
         self.targets = (
             torch.zeros(self.inputs.shape[0], dtype=torch.int64)
             if targets is None

@@ -196,7 +196,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.best_validation_score_ = self.val_accuracies_[self.best_]
         self.n_iter_ = len(self.net_.history)
         baseline = nets.get(BASELINE)
-        self.history_ = nets.get(CONTINUOUS, baseline).history
+        self.history_ = nets[CONTINUOUS if CONTINUOUS in nets else BASELINE].history
         self.baseline_history_ = baseline.history if baseline else None
         self.baseline_score_ = self.val_accuracies_.get(BASELINE)
         return self
