@@ -15,6 +15,7 @@ import platform
 from pathlib import Path
 
 import clustering
+import estimator
 import loss
 import measure
 import methods
@@ -38,6 +39,7 @@ PARTS = {
     "reading": reading,
     "shapes": shapes,
     "report": report,
+    "estimator": estimator,
 }
 
 

@@ -21,7 +21,7 @@ from coarse2fine import (
     epochs_to_reach,
 )
 from coarse2fine.integrations._sklearn_inputs import validation_mask
-from coarse2fine.integrations._sklearn_net import Batches
+from coarse2fine.integrations._sklearn_samples import Batches
 
 # On so few samples a baseline may be slow to level off; how slow depends on the machine.
 pytestmark = pytest.mark.filterwarnings("ignore:The curriculum would take:UserWarning")
@@ -98,7 +98,7 @@ def test_plain_training_is_the_baseline_of_the_same_random_state(data, fitted):
 def test_a_loop_by_hand_finds_the_same_weights(settings):
     X, y = grouped(120)
     X, y = X[y != 3][:90], y[y != 3][:90]  # so that classes differ in size
-    classifier = quick(module=linear, patience=0, **settings).fit(X, y)
+    classifier = quick(module=linear, patience=0, method="continuous", **settings).fit(X, y)
     weights = by_hand(classifier, X, y)
     torch.testing.assert_close(dict(classifier.module_.state_dict()), weights)
 

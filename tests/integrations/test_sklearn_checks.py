@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -97,12 +96,6 @@ def test_a_clone_of_a_fitted_classifier_is_not_fitted(data):
     assert fresh.lr == 0.07
     with pytest.raises(NotFittedError):
         fresh.predict(data[0])
-
-
-def test_sparse_samples_are_turned_away(data):
-    X, y = data
-    with pytest.raises(TypeError, match=r"Sparse data was passed.*toarray\(\)"):
-        quick().fit(sparse.csr_matrix(X), y)
 
 
 def test_one_class_is_not_enough(data):

@@ -21,6 +21,7 @@ from ..distances import Metric
 from ..models import build_model
 
 _LEAST = {"width": 1, "max_epochs": 1, "patience": 0, "batch_size": 1, "curriculum_epochs": 0}
+_METHODS = ("best", "baseline", "continuous")
 _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "lr": (lambda value: 0 < value < math.inf, "more than 0 and finite"),
     "label_smoothing": (lambda value: 0 <= value <= 1, "from 0 to 1"),
@@ -42,6 +43,8 @@ def check_settings(estimator: Any) -> None:
     for name, (is_valid, text) in _RANGES.items():
         _check_number(name, getattr(estimator, name), is_valid, text)
     _check_device(estimator.device)
+    if estimator.method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(_METHODS)}. Got {estimator.method!r}.")
     if not callable(estimator.optimizer):
         raise TypeError(
             f"optimizer must be a class such as torch.optim.SGD. Got {estimator.optimizer!r}."

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score  # type: ignore[import-untyped]
 from skorch import NeuralNetClassifier  # type: ignore[import-untyped]
-from skorch.callbacks import EarlyStopping, EpochScoring  # type: ignore[import-untyped]
+from skorch.callbacks import EarlyStopping  # type: ignore[import-untyped]
 from skorch.helper import predefined_split  # type: ignore[import-untyped]
 from skorch.history import History  # type: ignore[import-untyped]
 from torch import Tensor, nn
-from torch.utils.data import TensorDataset
 
 from ..curriculum import Curriculum
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..models.table import TableMLP
-from ..training.finite import all_finite, complaint
+from ..runs.best import comparison
+from ..training.finite import complaint
 from ._curriculum import curriculum_from
+from ._sklearn_mlp import StandardisedMLP
+from ._sklearn_samples import Batches, Samples
 
+CONTINUOUS = "continuous"  # the method that trains through the levels
 # The settings of the estimator that skorch's net takes under the same names.
 NET_SETTINGS = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
+_VALID_FACTOR = 4  # how many times larger batches may be without gradients
+_MANY_WEIGHTS = 200_000  # from which on threads are worth their while
+# One call for all weights instead of a dozen for each; the steps are the same.
+_FUSED = (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD)
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,15 @@ class Training:
         module: Freshly made; each training starts from its weights.
         samples: To train on.
         valid: To validate on.
-        weights: Of the classes, in the loss and in the validation accuracy.
+        class_weights: Of the classes, in the loss and in the validation accuracy.
         seed: Of the order of the samples and of dropout, in each training alike.
     """
 
     estimator: Any
     module: nn.Module
-    samples: TensorDataset
-    valid: TensorDataset
-    weights: NDArray[Any] | None
+    samples: Samples
+    valid: Samples
+    class_weights: NDArray[Any] | None
     seed: int
 
     def train(self, hierarchy: Hierarchy | None = None, length: int = 0) -> NeuralNetClassifier:
@@ -64,7 +68,22 @@ class Training:
         curriculum = curriculum_from(hierarchy, length, criterion=criterion) if hierarchy else None
         if curriculum:
             check_finest_fits(curriculum.finest_epoch, self.estimator.max_epochs)
-        net = CheckedNet(
+        net = self._net(criterion, CurriculumCallback(curriculum, self.estimator.patience))
+        with seeded(self.seed), threads_for(self.module):
+            net.fit(self.samples, None)
+        history = History(net.history)  # a copy, as it is emptied with all it was trained by
+        net.trim_for_prediction()
+        net.history_ = history
+        net.module = None  # else the weights would be pickled twice, and bound to their device
+        if isinstance(net.module_, StandardisedMLP):
+            net.module_.to(net.module_.mean.dtype)
+        return net
+
+    def _net(self, criterion: CoarseToFineLoss, callback: CurriculumCallback) -> LeanNet:
+        settings = {name: getattr(self.estimator, name) for name in NET_SETTINGS}
+        if self.estimator.optimizer in _FUSED and torch.device(settings["device"]).type == "cpu":
+            settings["optimizer__fused"] = True
+        return LeanNet(
             copy.deepcopy(self.module),
             criterion=criterion,
             optimizer__weight_decay=self.estimator.weight_decay,
@@ -72,45 +91,102 @@ class Training:
             iterator_train=Batches,
             iterator_train__shuffle=True,
             iterator_valid=Batches,
+            iterator_valid__batch_size=_VALID_FACTOR * self.estimator.batch_size,
             predict_nonlinearity=probabilities,
-            callbacks=[CurriculumCallback(curriculum, self.estimator.patience)],
-            callbacks__valid_acc=EpochScoring(
-                partial(accuracy, weights=self.weights), name="valid_acc", lower_is_better=False
-            ),
-            **{name: getattr(self.estimator, name) for name in NET_SETTINGS},
+            callbacks=[callback],
+            callbacks__train_loss=None,
+            callbacks__valid_loss=None,
+            callbacks__valid_acc=None,
+            **settings,
         )
-        with seeded(self.seed):
-            net.fit(self.samples, None)
-        history = History(net.history)  # a copy, as it is emptied with all it was trained by
-        net.trim_for_prediction()
-        net.history_ = history
-        net.module = None  # else the weights would be pickled twice, and bound to their device
-        return net
 
     def _criterion(self) -> CoarseToFineLoss:
         weight = None
-        if self.weights is not None:
-            weight = torch.as_tensor(self.weights, dtype=self.samples.tensors[0].dtype)
-        return CoarseToFineLoss(None, weight, label_smoothing=self.estimator.label_smoothing)
+        if self.class_weights is not None:
+            weight = torch.as_tensor(self.class_weights, dtype=torch.float32)
+        return CoarseToFineLoss(
+            None,
+            weight,
+            reduction="mean" if self.samples.weights is None else "none",
+            label_smoothing=self.estimator.label_smoothing,
+        )
 
 
-class CheckedNet(NeuralNetClassifier):  # type: ignore[misc]
-    """skorch's net, which refuses to go on where nothing can be learned any more."""
+class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
+    """skorch's net with epochs that do for a batch what must be done, and no more.
 
-    def get_loss(
-        self,
-        y_pred: Tensor,
-        y_true: Tensor,
-        X: Any = None,  # noqa: N803, as skorch calls it
-        training: bool = False,
-    ) -> Tensor:
-        """Return the loss of a batch, if that and the outputs are finite."""
-        loss: Tensor = super().get_loss(y_pred, y_true, X, training)
-        if not all_finite(y_pred, loss):
-            where = f"epoch {len(self.history)}, batch {len(self.history[-1]['batches'])}"
-            message = complaint(y_pred, loss, where, self.module_, X, self.infer)
-            raise ValueError(f"{message} lr is {self.lr}.")
-        return loss
+    skorch takes notes and asks every callback before and after each batch, which takes longer
+    than a batch of a small network. Here only epochs are noted, with ``train_loss``,
+    ``valid_loss`` and ``valid_acc``. It refuses to go on where nothing can be learned any more.
+    """
+
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **_: Any
+    ) -> None:
+        """Train or validate for an epoch, and note how it went."""
+        self._set_training(training)
+        found = self._train(iterator) if training else self._validate(iterator)
+        for name, value in found.items():
+            self.history.record(f"{prefix}_{name}", value)
+
+    def _train(self, batches: Batches) -> dict[str, float]:
+        total, count = 0.0, 0
+        for number, batch in enumerate(batches, 1):
+            inputs, *known = self._on_device(batch)
+
+            def compute(
+                number: int = number, inputs: Tensor = inputs, known: Any = known
+            ) -> Tensor:
+                self.optimizer_.zero_grad()
+                logits = self.module_(inputs)
+                loss = self._loss(logits, *known)
+                if not math.isfinite(loss.item()):
+                    self._refuse(logits, loss, inputs, number)
+                loss.backward()  # type: ignore[no-untyped-call]
+                return loss
+
+            loss = self.optimizer_.step(compute)  # as LBFGS needs it
+            total, count = total + len(inputs) * loss.item(), count + len(inputs)
+        return {"loss": total / count}
+
+    @torch.no_grad()
+    def _validate(self, batches: Batches) -> dict[str, float]:
+        """Return the loss, and the accuracy with each sample weighted as in the loss."""
+        loss, right, total, count = 0.0, 0.0, 0.0, 0
+        for batch in batches:
+            inputs, targets, *more = self._on_device(batch)
+            logits = self.module_(inputs)
+            weights = self._weights(targets, *more)
+            loss += len(targets) * self._loss(logits, targets, *more).item()
+            right += float(weights[logits.argmax(dim=1) == targets].sum())
+            total, count = total + float(weights.sum()), count + len(targets)
+        return {"loss": loss / count, "acc": right / total}
+
+    def _on_device(self, batch: tuple[Tensor, ...]) -> list[Tensor]:
+        return [tensor.to(self.device) for tensor in batch]
+
+    def _loss(self, logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the mean loss; samples' weights, unlike classes', do not count in its divisor.
+
+        Else a batch of samples that hardly weigh anything would count as much as any other.
+        """
+        losses: Tensor = self.criterion_(logits, targets)
+        if self.criterion_.reduction == "mean":
+            return losses
+        if weights is not None:
+            losses = losses * weights
+        return losses.sum() / self._weights(targets).sum()
+
+    def _weights(self, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the weight of each sample: its own, if given, times that of its class."""
+        of_classes = self.criterion_.weight
+        found = torch.ones(len(targets)) if of_classes is None else of_classes[targets].double()
+        return found.to(targets.device) if weights is None else found * weights
+
+    def _refuse(self, logits: Tensor, loss: Tensor, inputs: Tensor, number: int) -> NoReturn:
+        where = f"epoch {len(self.history)}, batch {number}"
+        message = complaint(logits, loss, where, self.module_, inputs, self.infer)
+        raise ValueError(f"{message} lr is {self.lr}.")
 
 
 class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
@@ -153,68 +229,41 @@ class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
         super().on_train_end(net, **kwargs)
 
 
-class Batches:
-    """What skorch takes for a DataLoader; it cuts batches from tensors, which is faster.
-
-    Where it shuffles, to train, one last sample goes into the batch before it, as batch
-    normalisation cannot train on one alone.
-
-    Args:
-        dataset: The samples.
-        batch_size: How many to a batch.
-        shuffle: Whether to go through them in a new random order each time. Defaults to
-            False.
-    """
-
-    def __init__(self, dataset: TensorDataset, batch_size: int, shuffle: bool = False) -> None:
-        self.dataset, self.batch_size, self.shuffle = dataset, batch_size, shuffle
-
-    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
-        count = len(self.dataset)
-        order = torch.randperm(count) if self.shuffle else torch.arange(count)
-        batches = list(torch.split(order, self.batch_size))
-        if self.shuffle and len(batches) > 1 and len(batches[-1]) == 1 < self.batch_size:
-            batches[-2:] = [torch.cat(batches[-2:])]
-        return (self.dataset[rows] for rows in batches)
-
-
-class StandardisedMLP(nn.Module):
-    """`TableMLP` behind a layer that brings every column to mean 0 and deviation 1.
-
-    Args:
-        num_classes: K.
-        columns: The training rows (N, F), by which columns are scaled; their type is the
-            network's.
-        width: See `TableMLP`.
-        dropout: See `TableMLP`.
-    """
-
-    mean: Tensor
-    deviation: Tensor
-
-    def __init__(self, num_classes: int, columns: Tensor, width: int, dropout: float) -> None:
-        super().__init__()
-        deviation = columns.std(dim=0, correction=0)
-        self.register_buffer("mean", columns.mean(dim=0))
-        self.register_buffer("deviation", torch.where(deviation > 0, deviation, 1.0))
-        self.mlp = TableMLP(num_classes, columns.shape[1], width, dropout).to(columns.dtype)
-
-    def forward(self, columns: Tensor) -> Tensor:
-        """Return the logits (N, K) of columns (N, F)."""
-        logits: Tensor = self.mlp((columns - self.mean) / self.deviation)
-        return logits
-
-
-def accuracy(net: Any, inputs: Any, targets: Any, weights: NDArray[Any] | None) -> float:
-    """Return a net's accuracy, each sample weighted by its class."""
-    of_samples = None if weights is None else weights[targets]
-    return float(accuracy_score(targets, net.predict(inputs), sample_weight=of_samples))
-
-
 def best_score(history: Any) -> float:
     """Return the best validation accuracy at the finest level, which that of the last epoch is."""
     finest = history[-1]["level"]
     return float(max(row["valid_acc"] for row in history if row["level"] == finest))
+
+
+def best_method(accuracies: Mapping[str, float], wanted: str) -> str:
+    """Return which network to keep: the one that is wanted, or the one that validates best.
+
+    Args:
+        accuracies: By method, the baseline first, which is preferred where it is as good.
+        wanted: A method, or ``"best"``. One that was not trained, as there are no levels to
+            train through, is no choice either.
+
+    Examples:
+        >>> best_method({"baseline": 0.9, "continuous": 0.9}, "best")
+        'baseline'
+    """
+    if wanted in accuracies:
+        return wanted
+    return max(accuracies, key=lambda name: accuracies[name])
+
+
+def verdict(method: str, accuracies: Mapping[str, float]) -> str:
+    """Return a sentence that says which network is kept, and how all of them validate."""
+    percent = {name: 100 * accuracy for name, accuracy in accuracies.items()}
+    rivals = [name for name in percent if name != method]
+    if not rivals:
+        return f"Only {method} was trained: it validates at {percent[method]:.2f} %."
+    if percent[rivals[0]] > percent[method]:
+        return (
+            f"Kept {method} as asked for, though {rivals[0]} validates better "
+            f"({percent[method]:.2f} and {percent[rivals[0]]:.2f} %)."
+        )
+    return f"{comparison(method, rivals[0], percent)}."
 
 
 def probabilities(logits: Tensor) -> Tensor:
@@ -229,6 +278,25 @@ def check_finest_fits(first: int, max_epochs: int) -> None:
             f"the curriculum takes at least {first} epochs before the finest level, but "
             f"max_epochs is {max_epochs}; give more of these or fewer curriculum_epochs."
         )
+
+
+@contextmanager
+def threads_for(module: nn.Module) -> Iterator[None]:
+    """Let torch use one thread for a while where a network is small.
+
+    To divide such small products among threads takes longer than to compute them, and many
+    times longer where other programs keep the processors busy.
+    """
+    before = torch.get_num_threads()
+    is_small = (
+        isinstance(module, StandardisedMLP)
+        and sum(weight.numel() for weight in module.parameters()) < _MANY_WEIGHTS
+    )
+    try:
+        torch.set_num_threads(1 if is_small else before)
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.utils.data import TensorDataset
+from torch import nn
 
 from .._hierarchy.levels import match_names
-from .._util.arrays import IntArray
 from ..clustering import Linkage
 from ..curriculum import equal_shares
 from ..errors import require
 from ..heads import class_vectors
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ..runs.result import BASELINE
 from ._curriculum import Source, hierarchy_from, length_of
 from ._sklearn_inputs import check_settings, fresh_module, validation_mask
 
@@ -28,13 +27,23 @@ require("skorch", "sklearn")  # says how to install it where it is missing
 # ruff: noqa: E402
 from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
 from sklearn.utils import check_random_state, multiclass  # type: ignore[import-untyped]
-from sklearn.utils.class_weight import compute_class_weight  # type: ignore[import-untyped]
 from sklearn.utils.validation import (  # type: ignore[import-untyped]
+    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
-from ._sklearn_net import StandardisedMLP, Training, best_score, check_finest_fits, seeded
+from ._sklearn_mlp import StandardisedMLP
+from ._sklearn_net import (
+    CONTINUOUS,
+    Training,
+    best_method,
+    best_score,
+    check_finest_fits,
+    seeded,
+    verdict,
+)
+from ._sklearn_samples import Rows, Samples, canonical, class_weights, merged, moments, weighted
 
 
 class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,8 +51,9 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     `fit` trains a baseline by plain cross-entropy, makes the hierarchy of the classes from
     its final layer, and trains the same network again through the levels, from the same
-    initial weights and for at most as many epochs. Two classes have no levels: the baseline
-    is the result then.
+    initial weights and for at most as many epochs. Of the two it keeps the one with the
+    better validation accuracy, the baseline where they are equal. Two classes have no
+    levels: the baseline is the result then.
 
     Args:
         module: The network: a class or function that makes one, called with those of the
@@ -57,15 +67,16 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         max_epochs: The most epochs for the baseline and for the curriculum each. Defaults
             to 100.
         patience: Stop after so many epochs without a better validation accuracy, counted
-            from the finest level on; 0 for never. Defaults to 30.
-        lr: The learning rate. Defaults to 1e-3.
-        batch_size: Defaults to 64.
+            from the finest level on; 0 for never. Defaults to 20.
+        lr: The learning rate. Defaults to 2e-3.
+        batch_size: Defaults to 128.
         optimizer: A class of ``torch.optim``, or a ``functools.partial`` of one. Defaults
             to ``torch.optim.Adam``.
         weight_decay: Of the optimiser. Defaults to 0.0.
         label_smoothing: Of the loss. Defaults to 0.0.
         class_weight: ``"balanced"`` or a dict class → weight, for the loss and for the
-            validation accuracy. Defaults to None: all are 1.
+            validation accuracy, which is the balanced accuracy then. Defaults to None: all
+            are 1.
         validation_fraction: The share of the samples to validate on, of every class alike.
             Defaults to 0.2.
         hierarchy: A `Hierarchy`, a K×K matrix of distances, a trained network, or the path
@@ -81,23 +92,30 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             Defaults to ``"auto"``: the epochs until the baseline reached 90% of its best
             validation accuracy, at most a third of `max_epochs`, and at least one for each
             coarse level.
+        method: Which network to keep: ``"baseline"`` (only that is trained then),
+            ``"continuous"``, the one trained through the levels, or ``"best"``, whichever
+            validates better. Defaults to ``"best"``.
         device: Where to train. Defaults to ``"cpu"``.
         random_state: Of everything random. Defaults to None: drawn from numpy's global
             random numbers, as everywhere in scikit-learn.
-        verbose: 1 to print a line an epoch. Defaults to 0.
+        verbose: 1 to print a line an epoch, and which network is kept. Defaults to 0.
 
     Attributes:
         classes_: The labels, sorted.
-        hierarchy_: The levels it was trained through; None where training was plain.
+        best_: Which network was kept, ``"baseline"`` or ``"continuous"``.
+        val_accuracies_: The best validation accuracy, at the finest level, of each that was
+            trained, by the same names.
+        best_validation_score_: That of the network that was kept.
+        hierarchy_: The levels that were trained through, though perhaps the baseline was
+            kept; None where training was plain.
         curriculum_length_: T; 0 where training was plain.
-        history_: skorch's history of the training, with the ``level`` of each epoch.
-        best_validation_score_: The best validation accuracy at the finest level, which is
-            that of the weights that were kept.
+        history_: skorch's history of the training through the levels, with the ``level`` of
+            each epoch; that of the baseline where training was plain.
         baseline_history_: The history of the baseline; None where none was needed, as the
             hierarchy and T were given.
         baseline_score_: Its best validation accuracy, or None.
-        net_: The skorch net, fit for prediction only.
-        n_iter_: How many epochs the training took.
+        net_: The skorch net that was kept, fit for prediction only.
+        n_iter_: How many epochs its training took.
 
     Examples:
         >>> from sklearn.datasets import load_iris
@@ -116,9 +134,9 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         width: int = 128,
         dropout: float = 0.1,
         max_epochs: int = 100,
-        patience: int = 30,
-        lr: float = 1e-3,
-        batch_size: int = 64,
+        patience: int = 20,
+        lr: float = 2e-3,
+        batch_size: int = 128,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
         weight_decay: float = 0.0,
         label_smoothing: float = 0.0,
@@ -129,6 +147,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         linkage: Linkage = "single",
         head: str | None = None,
         curriculum_epochs: int | str = "auto",
+        method: str = "best",
         device: str | torch.device = "cpu",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -150,38 +169,43 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.linkage = linkage
         self.head = head
         self.curriculum_epochs = curriculum_epochs
+        self.method = method
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> CoarseToFineClassifier:  # noqa: N803
-        """Train the baseline and then, through the levels, the network itself.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CoarseToFineClassifier:  # noqa: N803
+        """Train the baseline and then, through the levels, the same network again.
 
         Args:
-            X: Rows of numbers (N, F); where `module` is given, of any shape (N, F, ...).
+            X: Rows of numbers (N, F), also as a sparse matrix; where `module` is given, of any
+                shape (N, F, ...).
             y: The label of each.
+            sample_weight: The weight of each, in the loss and in the validation accuracy; 2 is
+                the same as the sample twice, and 0 as without it. Defaults to None: all are 1.
         """
         check_settings(self)
-        inputs, labels = self._checked(X, y)
-        multiclass.check_classification_targets(labels)
-        self.classes_, targets = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must hold two classes or more. Got one class, {labels[0]!r}.")
+        rows = self._rows(X, y, sample_weight)
         given = self._given_hierarchy()  # refused here, if at all, before anything is trained
-        baseline, self.net_ = self._train(self._training(inputs, targets), given)
-        self.history_ = self.net_.history
-        self.best_validation_score_ = best_score(self.history_)
+        nets = self._train(self._training(rows), given)
+        self.val_accuracies_ = {name: best_score(net.history) for name, net in nets.items()}
+        self.best_ = best_method(self.val_accuracies_, self.method)
+        if self.verbose:
+            print(verdict(self.best_, self.val_accuracies_))  # noqa: T201, as skorch does
+        self.net_ = nets[self.best_]
+        self.best_validation_score_ = self.val_accuracies_[self.best_]
+        self.n_iter_ = len(self.net_.history)
+        baseline = nets.get(BASELINE)
+        self.history_ = nets[CONTINUOUS if CONTINUOUS in nets else BASELINE].history
         self.baseline_history_ = baseline.history if baseline else None
-        self.baseline_score_ = best_score(baseline.history) if baseline else None
-        self.n_iter_ = len(self.history_)
+        self.baseline_score_ = self.val_accuracies_.get(BASELINE)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return the probabilities (N, K) of the classes, in the order of ``classes_``."""
         check_is_fitted(self)
-        inputs = self._checked(X, reset=False)
-        rows = torch.from_numpy(np.require(inputs, requirements=["C", "W"]))
-        found: NDArray[np.float64] = self.net_.predict_proba(TensorDataset(rows, rows))
+        samples = self._samples(canonical(self._checked(X, reset=False)))
+        found: NDArray[np.float64] = self.net_.predict_proba(samples)
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -203,55 +227,68 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         is_double = self.module is None and torch.device(self.device).type != "mps"
         dtype = np.float64 if is_double else np.float32
         allow_nd = self.module is not None
-        return validate_data(self, *samples, reset=reset, dtype=dtype, allow_nd=allow_nd)
+        return validate_data(
+            self, *samples, reset=reset, dtype=dtype, allow_nd=allow_nd, accept_sparse="csr"
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn should know of the estimator."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     # ----------------------------------------------------------------- what all training needs
 
-    def _training(self, inputs: NDArray[Any], targets: IntArray) -> Training:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:  # noqa: N803
+        """Return the distinct samples with their classes and weights, and find ``classes_``."""
+        inputs, labels = self._checked(X, y)
+        multiclass.check_classification_targets(labels)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64)
+        rows = weighted(Rows(canonical(inputs), labels, sample_weight))
+        self.classes_, targets = np.unique(rows.labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must hold two classes or more. Got one class, {rows.labels[0]!r}.")
+        return merged(rows._replace(labels=targets))
+
+    def _training(self, rows: Rows) -> Training:
         """Return the samples, divided, the network as it starts, and the settings."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        is_valid = validation_mask(targets, self.validation_fraction, seed)
-        samples, valid = (
-            TensorDataset(torch.from_numpy(inputs[rows]), torch.from_numpy(targets[rows]))
-            for rows in (~is_valid, is_valid)
-        )
+        is_valid = validation_mask(rows.labels, self.validation_fraction, seed)
+        to_train = rows.take(~is_valid)
+        samples, valid = self._samples(*to_train), self._samples(*rows.take(is_valid))
         with seeded(seed):
-            module = self._fresh_module(samples.tensors[0])
-        return Training(self, module, samples, valid, self._class_weights(targets), seed)
+            module = self._fresh_module(to_train, samples)
+        of_classes = class_weights(self.class_weight, self.classes_, rows)
+        return Training(self, module, samples, valid, of_classes, seed)
 
-    def _fresh_module(self, inputs: Tensor) -> nn.Module:
+    def _samples(self, *arrays: Any) -> Samples:
+        return Samples(*arrays, is_dense=self.module is not None)
+
+    def _fresh_module(self, rows: Rows, samples: Samples) -> nn.Module:
         """Return the network with its initial weights."""
         classes = len(self.classes_)
         if self.module is None:
-            return StandardisedMLP(classes, inputs, self.width, self.dropout)
-        return fresh_module(self.module, classes, inputs)
-
-    def _class_weights(self, targets: IntArray) -> NDArray[Any] | None:
-        if self.class_weight is None:
-            return None
-        found: NDArray[Any] = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[targets]
-        )
-        return found
+            return StandardisedMLP(classes, *moments(rows), self.width, self.dropout)
+        return fresh_module(self.module, classes, samples[torch.arange(min(2, len(samples)))][0])
 
     # ------------------------------------------------------------------------ the curriculum
 
-    def _train(self, training: Training, given: Hierarchy | None) -> tuple[Any, Any]:
-        """Return the nets of the baseline, None where none was needed, and of the curriculum."""
+    def _train(self, training: Training, given: Hierarchy | None) -> dict[str, Any]:
+        """Return the nets of the baseline, if it was needed, and of the curriculum, if any."""
         is_flat = len(self.classes_) == 2 or (given is not None and len(given.levels) == 1)
-        if is_flat or self.curriculum_epochs == 0:
+        if is_flat or self.curriculum_epochs == 0 or self.method == BASELINE:
             self.hierarchy_, self.curriculum_length_ = None, 0
-            baseline = training.train()
-            return baseline, baseline
+            return {BASELINE: training.train()}
         self._check_early(training, given)
         is_needed = given is None or self.curriculum_epochs == "auto"
-        baseline = training.train() if is_needed else None
-        self.hierarchy_ = given or self._hierarchy_from_baseline(baseline, training)
-        accuracies = baseline.history[:, "valid_acc"] if baseline else ()
+        nets = {BASELINE: training.train()} if is_needed else {}
+        self.hierarchy_ = given or self._hierarchy_from_baseline(nets[BASELINE], training)
+        accuracies = nets[BASELINE].history[:, "valid_acc"] if nets else ()
         self.curriculum_length_ = length_of(
             self.curriculum_epochs, accuracies, self.max_epochs, len(self.hierarchy_.levels)
         )
-        return baseline, training.train(self.hierarchy_, self.curriculum_length_)
+        return nets | {CONTINUOUS: training.train(self.hierarchy_, self.curriculum_length_)}
 
     def _check_early(self, training: Training, given: Hierarchy | None) -> None:
         """Refuse before the baseline is trained what would be refused after it."""
@@ -274,7 +311,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return the hierarchy of the baseline's final layer, or of its confusion."""
         pairs = None
         if self._uses_confusion:
-            pairs = baseline.predict(training.valid), training.valid.tensors[1].numpy()
+            pairs = baseline.predict(training.valid), training.valid.targets.numpy()
         return self._hierarchy_from(baseline.module_, confusion=pairs, seed=training.seed)
 
     def _hierarchy_from(self, source: Source, **more: Any) -> Hierarchy:
