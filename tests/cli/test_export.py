@@ -118,3 +118,7 @@ def test_without_onnx_the_error_says_how_to_install_it(c2f, comparison, monkeypa
 def test_a_folder_that_does_not_exist_is_named(c2f, comparison):
     _, _, err = c2f("export", comparison, "--out", "no/model.safetensors")
     assert err == "error: no/model.safetensors: there is no folder no; make it first.\n"
+
+
+def test_a_run_that_does_not_exist_is_named(c2f):
+    assert c2f("export", "nothing") == (2, "", "error: there is no run nothing.\n")

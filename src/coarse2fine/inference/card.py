@@ -165,7 +165,8 @@ def _takes(kind: Kind, dtype: str, shape: Sequence[int]) -> str:
     if kind == "text":
         return f"The program takes tokens, which {_code(TOKENS)} makes of sentences."
     what = {"image": "images", "table": "rows", "other": "inputs"}[kind]
-    order = ", in the order of the columns in the config" if kind == "table" else ""
+    columns = ", in the order of the columns in the config, where `a=b` is 1 for an `a` that is `b`"
+    order = f"{columns} and 0 for another" if kind == "table" else ""
     return (
         f"The program takes {dtype} {what} of shape ({_sizes('N', *shape)}) as the data has "
         f"them{order}: scaling and normalisation are part of it."

@@ -99,24 +99,22 @@ def export_model(
     folder = Path(folder)
     if folder.name in ("", ".."):
         folder = folder.resolve()  # for a name to rename it to
+    run = chosen_run(source, method, seed)
     check_replaceable(folder)
-    trained = _Trained(source, method, seed, model)
+    trained = _Trained(run, _comparison(source), model)
     with replacing_folder(folder) as unfinished:
         missing = trained.write(unfinished)
         card = model_card(_name(folder), trained.facts, trained.comparison, missing, license)
         write_atomically(unfinished / CARD, card)
-    return Export(folder, trained.run, missing)
+    return Export(folder, run, missing)
 
 
 class _Trained:
     """A run's model, and all that an export says of it."""
 
-    def __init__(
-        self, source: Source, method: str | None, seed: int | None, model: Factory | None
-    ) -> None:
-        self.run = chosen_run(source, method, seed)
-        self.model = load_trained(self.run.path, model)
-        self.comparison = _comparison(source)
+    def __init__(self, run: RunResult, comparison: Result | None, model: Factory | None) -> None:
+        self.run, self.comparison = run, comparison
+        self.model = load_trained(run.path, model)
         self.facts = _facts(self.run)
         data = Run(self.run.path).config.data
         self.inputs = Inputs(data.kind, data.input_shape, data.dtype)
