@@ -51,6 +51,7 @@ ORDER = (
     {"models", "methods"},
     {"runs"},
     {"training"},
+    {"inference"},
     {"figures"},
     {"experiments"},
     {"report", "integrations"},
@@ -114,7 +115,7 @@ def test_imports_point_downwards_only(path):
 FILES = {"config.json", "metrics.jsonl", "result.json", "predictions.safetensors"}
 FILE_NAMES = {"CONFIG", "METRICS", "HIERARCHY", "RESULT", "CHECKPOINT", "MODEL", "PREDICTIONS"}
 # What parses JSON but that of runs: hierarchies and taxonomies, the class names in a checkpoint,
-# the editor's requests, an experiment's results.
+# the editor's requests, an experiment's results, whether a folder is an export.
 JSON_READERS = {
     "checkpoints.py",
     "cli/hierarchy_edit.py",
@@ -122,6 +123,7 @@ JSON_READERS = {
     "editor/session.py",
     "experiments/content.py",
     "hierarchy.py",
+    "inference/folder.py",
     "taxonomy.py",
 }
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .functional import coarse_cross_entropy, coarse_log_softmax
     from .heads import class_vectors, find_head, replace_head
     from .hierarchy import Hierarchy
+    from .inference.export import Export, export_model
+    from .inference.folder import load_export
     from .loss import CoarseToFineLoss
     from .metrics import (
         confusion_matrix,
@@ -44,6 +46,7 @@ _HOMES = {
     "CoarseToFineLoss": "loss",
     "Config": "runs.config",
     "Curriculum": "curriculum",
+    "Export": "inference.export",
     "Hierarchy": "hierarchy",
     "MissingExtraError": "errors",
     "Result": "runs.result",
@@ -59,9 +62,11 @@ _HOMES = {
     "coarse_log_softmax": "functional",
     "confusion_matrix": "metrics",
     "epochs_to_reach": "curriculum",
+    "export_model": "inference.export",
     "find_head": "heads",
     "fit": "training.fit",
     "level_accuracies": "metrics",
+    "load_export": "inference.folder",
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
     "replace_head": "heads",
@@ -75,6 +80,7 @@ __all__ = [
     "CoarseToFineLoss",
     "Config",
     "Curriculum",
+    "Export",
     "Hierarchy",
     "MissingExtraError",
     "Result",
@@ -90,9 +96,11 @@ __all__ = [
     "coarse_log_softmax",
     "confusion_matrix",
     "epochs_to_reach",
+    "export_model",
     "find_head",
     "fit",
     "level_accuracies",
+    "load_export",
     "mistake_heights",
     "mistake_severity",
     "replace_head",

@@ -41,6 +41,7 @@ def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     modules = set(sys.modules)
     with mock.patch.dict(os.environ):
         yield
+    mock.patch.stopall()  # what a page was given in place of the network
     for path in tmp_path.glob("*.py"):
         if path.stem not in modules:
             sys.modules.pop(path.stem, None)

@@ -48,6 +48,7 @@ COMMANDS = {
     "report {made}/run --out {place}/report.html": "{place}/report.html",
     "figure curves {made}/run --out {place}/curves.svg": "{place}/curves.svg",
     "export {made}/run --out {place}/model.safetensors": "{place}/model.safetensors",
+    "export {made}/run --out {place}/model": "{place}/model",
     "hierarchy {made}/levels.json --save {place}/h.json": "{place}/h.json",
     "paper tiny:TINY --out {place}/paper --executor processes:1": "{place}/paper/tiny.TINY.json",
 }

@@ -96,6 +96,41 @@ def replacing(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Provide a folder under a temporary name, which is renamed once it is complete.
+
+    Args:
+        path: The folder, which stays as it is until then, and is replaced as a whole.
+    """
+    unfinished, old = (
+        path.with_name(f".{path.name[:200]}.c2f-{what}") for what in ("unfinished", "old")
+    )
+    try:
+        with writing(path):
+            for left in (unfinished, old):  # by an attempt that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            unfinished.mkdir()
+            yield unfinished
+            for file in unfinished.iterdir():
+                make_readable(file)
+                _sync(file)
+            if path.exists():
+                path.rename(old)
+            unfinished.rename(path)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if old.exists() and not path.exists():
+            old.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    """Have a file on the disk, and not only with the system."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def make_readable(path: Path) -> None:
     """Give a file the mode of any new file; `tempfile` and some libraries make it private."""
     os.chmod(path, 0o666 & ~_umask())

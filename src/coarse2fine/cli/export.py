@@ -1,29 +1,19 @@
-"""`c2f export`: a run's model as one file to deploy."""
+"""`c2f export`: a run's model as a folder that stands by itself, or as one file."""
 
 from __future__ import annotations
 
-import json
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from .. import __version__
-from .._util.files import replacing
-from ..errors import RunError, require
 from . import options
-from .process import show
-
-if TYPE_CHECKING:
-    from ..runs.restore import Trained
+from .process import say, show
 
 EXAMPLES = (
+    "c2f export runs/photos --out photos-model",
+    "c2f export runs/photos --method staged --seed 1 --license apache-2.0",
     "c2f export runs/photos --out photos.safetensors",
-    "c2f export runs/photos --method staged --seed 1",
     "c2f export runs/photos/seed-0/continuous --onnx --out photos.onnx",
 )
 
@@ -35,88 +25,54 @@ def command(
     model: options.ModelOfRun = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Default: model.safetensors or model.onnx in the run."),
+        typer.Option(
+            metavar="FOLDER|FILE",
+            help="A folder, or one file that ends in .safetensors or .onnx. "
+            "Default: the folder export in RUN; with --onnx, model.onnx in the run.",
+        ),
     ] = None,
-    onnx: Annotated[bool, typer.Option("--onnx", help="As ONNX, for any batch size.")] = False,
+    onnx: Annotated[
+        bool,
+        typer.Option("--onnx", help="Write one ONNX file, of the model without preprocessing."),
+    ] = False,
+    license: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model's licence for its card, such as apache-2.0."),
+    ] = None,
 ) -> None:
-    """Export a run's model as one file.
+    """Export a run's model, by default the one that validates best.
 
-    It is the plain state dict in safetensors, or ONNX. Class names, input shape, and the mean and
-    deviation by which inputs are normalised, pixels from 0 to 1, are in the file's metadata.
+    A folder holds the weights; programs for plain PyTorch and, if installed, ONNX, with the
+    preprocessing in them; class names, hierarchy and a model card. One file holds the plain
+    state dict in safetensors, or ONNX, with class names, input shape and normalisation in its
+    metadata.
     """
-    from ..runs.find import find_run
-    from ..runs.restore import load_trained
+    from ..inference.export import chosen_run, export_model
+    from ..inference.folder import FOLDER
+    from ..runs.best import described
 
-    trained = load_trained(find_run(run, method, seed), model)
-    path = out or trained.path / ("model.onnx" if onnx else "model.safetensors")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
-    (export_onnx if onnx else export_safetensors)(trained, path)
+    is_onnx = onnx or (out is not None and out.suffix == ".onnx")
+    if not is_onnx and (out is None or out.suffix != ".safetensors"):
+        folder = out or run / FOLDER
+        made = export_model(run, folder, method=method, seed=seed, model=model, license=license)
+        for line in (f"exported {described(made.run)}", *made.missing):
+            say(line)
+        show(str(folder))
+        return
+    if license is not None:
+        raise ValueError("--license is for the card of a folder; let --out name a folder.")
+    found = chosen_run(run, method, seed)
+    path = out or found.path / "model.onnx"
+    _export_file(found.path, model, path, is_onnx=is_onnx)
+    say(f"exported {described(found)}")
     show(str(path))
 
 
-def export_safetensors(trained: Trained, path: Path) -> None:
-    """Write a model's state dict, with `metadata`, to a safetensors file."""
-    from safetensors.torch import save_file
+def _export_file(run: Path, model: str | None, path: Path, *, is_onnx: bool) -> None:
+    from ..inference.export import export_onnx, export_safetensors
+    from ..runs.restore import load_trained
 
-    # Copies, as tied weights share memory, which safetensors does not allow.
-    state = {name: x.clone().contiguous() for name, x in trained.model.state_dict().items()}
-    content = {"format": "pt", **metadata(trained)}
-    with replacing(path) as unfinished:
-        save_file(state, unfinished, content)
-
-
-def export_onnx(trained: Trained, path: Path) -> None:
-    """Write a model, with `metadata`, to an ONNX file that takes any number of samples."""
-    import torch
-
-    require("onnx", "onnx")
-    require("onnxscript", "onnx")
-    is_text = trained.kind == "text"
-    dtype = torch.int64 if is_text else torch.float32
-    axes: dict[int, Any] = {0: torch.export.Dim("batch")}
-    if is_text:
-        axes[1] = torch.export.Dim.AUTO  # sentences of any length, where the model allows it
-    with _quiet():
-        try:
-            program: Any = torch.onnx.export(
-                trained.model,
-                (torch.ones(2, *trained.input_shape, dtype=dtype),),
-                dynamo=True,
-                dynamic_shapes=(axes,),
-                input_names=["inputs"],
-                output_names=["logits"],
-                verbose=False,
-            )
-        except RuntimeError as error:
-            reason = str(error).strip().partition("\n")[0]
-            raise RunError(f"{trained.path}: its model has no form in ONNX: {reason}") from error
-    program.model.metadata_props.update(metadata(trained))
-    with replacing(path) as unfinished:
-        program.save(str(unfinished))
-
-
-def metadata(trained: Trained) -> dict[str, str]:
-    """Return what is needed to use a model, each a string, of JSON where it is no name."""
-    transform = {"mean": trained.transform.mean, "std": trained.transform.std}
-    return {
-        "coarse2fine": __version__,
-        "model": str(trained.config.model),
-        "kind": trained.kind,
-        "class_names": json.dumps(trained.class_names, ensure_ascii=False),
-        "input_shape": json.dumps(trained.input_shape),
-        "transform": json.dumps(transform),
-    }
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the exporter's remarks about its own insides to itself."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(disabled)
+    trained = load_trained(run, model)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}; make it first.")
+    (export_onnx if is_onnx else export_safetensors)(trained, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 # Knuth's multiplicative hash, a prime near 2³² divided by the golden ratio: it spreads
@@ -48,10 +49,22 @@ class TextBag(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits (N, K) of tokens (N, L)."""
+        # One more column of padding, so that an exported program may meet a sentence of one word.
+        tokens = F.pad(tokens, (0, 1)) if torch.compiler.is_exporting() else tokens
         size = self.bag.num_embeddings
         ids = torch.cat([folded(tokens, size), neighbour_pairs(tokens, size)], dim=1)
-        logits: Tensor = self.head(self.hidden(self.bag(ids)))
+        logits: Tensor = self.head(self.hidden(self._mean(ids)))
         return logits
+
+    def _mean(self, ids: Tensor) -> Tensor:
+        """Return the mean of the embeddings of each row but those of padding."""
+        if not torch.compiler.is_exporting():
+            mean: Tensor = self.bag(ids)
+            return mean
+        # torch exports a bag for two rows or more alone, as it counts the rows anew.
+        is_word = (ids != 0).unsqueeze(-1)
+        words = F.embedding(ids, self.bag.weight) * is_word
+        return words.sum(dim=1) / is_word.sum(dim=1).clamp(min=1)
 
 
 class TextTransformer(nn.Module):

@@ -70,6 +70,8 @@ class DataFacts:
         samples: How many there are to train, validate and test on.
         fingerprint: See `Data.fingerprint`.
         transform: The fields of the `Transform` that inputs go through.
+        dtype: Of the inputs before that, as torch names it. Defaults to ``""``: runs of 0.1 do
+            not say.
     """
 
     kind: Kind
@@ -79,6 +81,7 @@ class DataFacts:
     samples: tuple[int, ...]
     fingerprint: str
     transform: Mapping[str, Any]
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -320,4 +323,5 @@ def _data_facts(data: Json) -> DataFacts:
         listed("samples"),
         data["fingerprint"],
         data.get("transform") or {},
+        str(data.get("dtype") or ""),
     )

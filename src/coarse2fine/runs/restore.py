@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from .._util.text import brief
+from ..checkpoints import Tensors
 from ..data import Batches, Data, Kind, Source, Split, Transform, sample
 from ..errors import RunError
 from ..models import build_model, is_ours
@@ -81,17 +82,39 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
         RunError: Where it is not a run, not done, or its model cannot be made again.
     """
     RunResult.load(path)
-    run, file = Run(path), path / CONFIG
+    run = Run(path)
+
+    def weights() -> Tensors:
+        run.check_data()
+        return run.weights()
+
+    return trained_from(run, path / WEIGHTS, weights, model)
+
+
+def trained_from(
+    run: Run, file: Path, read_weights: Callable[[], Tensors], model: Factory | None = None
+) -> Trained:
+    """Return the model that a config describes, with its weights.
+
+    Args:
+        run: Whose config it is.
+        file: Has the weights, for messages.
+        read_weights: Reads them, once the config was found to be of use.
+        model: See `load_trained`.
+
+    Raises:
+        RunError: The config is of no use, or the model cannot be made again.
+    """
+    path, config_file = run.path, run.path / CONFIG
     try:
         facts = run.config.data
         config = stored_config(run.config.settings)
         transform = Transform(**{n: _frozen(value) for n, value in facts.transform.items()})
         _check_kind(facts.input_shape, facts.class_names)
     except (RunError, ValueError, KeyError, TypeError, AttributeError) as error:
-        text = brief(str(error).removeprefix(f"{file} is damaged: ").rstrip("."))
-        raise RunError(f"{file} cannot be used: {text}.") from None
-    run.check_data()
-    weights = run.weights()
+        text = brief(str(error).removeprefix(f"{config_file} is damaged: ").rstrip("."))
+        raise RunError(f"{config_file} cannot be used: {text}.") from None
+    weights = read_weights()
     names, shape, kind = facts.class_names, facts.input_shape, facts.kind
     name, _, known = str(config.model).partition("#")
     factory = stored_model(path, str(config.model)) if model is None else model
@@ -104,7 +127,7 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
     except (ValueError, TypeError, RuntimeError) as error:
         raise RunError(
             f"{path}: its model {brief(config.model)!r} cannot be made again ({brief(error)}); "
-            f"load the weights in {path / WEIGHTS} into a model of your own."
+            f"load the weights in {file} into a model of your own."
         ) from None
     return Trained(
         path, made.eval(), config, kind, names, facts.columns, shape, transform, facts.fingerprint

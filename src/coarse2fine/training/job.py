@@ -122,6 +122,7 @@ class Job:
             samples=(len(data.train), len(data.val), len(data.test)),
             fingerprint=data.fingerprint(),
             transform=asdict(self.transform),
+            dtype=str(data.train.sample(0).dtype).removeprefix("torch."),
         )
         return {
             **provenance(self.config),
