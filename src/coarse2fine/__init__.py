@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .functional import coarse_cross_entropy, coarse_log_softmax
     from .heads import class_vectors, find_head, replace_head
     from .hierarchy import Hierarchy
+    from .inference.classifier import Classifier, Prediction
+    from .inference.load import load_classifier
     from .loss import CoarseToFineLoss
     from .metrics import (
         confusion_matrix,
@@ -40,12 +42,14 @@ __version__ = "0.2.0.dev0"
 
 # Resolved on first use, so that importing the package, or only a part of it, is cheap.
 _HOMES = {
+    "Classifier": "inference.classifier",
     "Clustering": "clustering",
     "CoarseToFineLoss": "loss",
     "Config": "runs.config",
     "Curriculum": "curriculum",
     "Hierarchy": "hierarchy",
     "MissingExtraError": "errors",
+    "Prediction": "inference.classifier",
     "Result": "runs.result",
     "RunError": "errors",
     "RunResult": "runs.result",
@@ -62,6 +66,7 @@ _HOMES = {
     "find_head": "heads",
     "fit": "training.fit",
     "level_accuracies": "metrics",
+    "load_classifier": "inference.load",
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
     "replace_head": "heads",
@@ -71,12 +76,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "Classifier",
     "Clustering",
     "CoarseToFineLoss",
     "Config",
     "Curriculum",
     "Hierarchy",
     "MissingExtraError",
+    "Prediction",
     "Result",
     "RunError",
     "RunResult",
@@ -93,6 +100,7 @@ __all__ = [
     "find_head",
     "fit",
     "level_accuracies",
+    "load_classifier",
     "mistake_heights",
     "mistake_severity",
     "replace_head",

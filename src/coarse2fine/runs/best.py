@@ -198,6 +198,18 @@ def find_best(path: Path, method: str | None = None, seed: int | None = None) ->
     return choose(found).run if found else RunResult.load(find_run(path, method, seed))
 
 
+def described(run: RunResult) -> str:
+    """Return which run is used and how good it is, in one line.
+
+    Args:
+        run: The run.
+    """
+    parts = {"validation": run.val_accuracy, "test": run.accuracy}
+    known = {part: share for part, share in parts.items() if share is not None}
+    figures = ", ".join(f"{part} accuracy {100 * share:.2f} %" for part, share in known.items())
+    return f"{_called(run.method)} of seed {run.seed}, {figures} ({run.path})"
+
+
 def keep_best(path: Path, run: RunResult) -> None:
     """Leave a copy of a run as ``best`` in a comparison: a run directory that stands by itself.
 
