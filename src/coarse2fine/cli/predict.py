@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -85,18 +86,24 @@ def command(
 
 
 class Skipped:
-    """Names what cannot be used, and counts it."""
+    """Names what cannot be used, and counts it.
+
+    Attributes:
+        count: How often there was something.
+    """
 
     def __init__(self) -> None:
         self.count = 0
+        self._lock = Lock()  # samples are read by one thread and prepared by another
 
     def __call__(self, name: str, error: Exception) -> None:
         """Tell what is wrong with a sample or a file."""
         from .app import one_line
 
-        self.count += 1
         reason = one_line(error)
-        say(f"skipped: {reason}" if name in reason else f"skipped: {name}: {reason}")
+        with self._lock:
+            self.count += 1
+            say(f"skipped: {reason}" if name in reason else f"skipped: {name}: {reason}")
 
 
 def _samples(inputs: list[str], classifier: Classifier) -> Any:

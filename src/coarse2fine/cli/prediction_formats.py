@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from .._util.text import brief
 from ..inference.classifier import Classifier, Prediction

@@ -233,11 +233,18 @@ def _prepared(chunk: Chunk, preprocessing: Preprocessing, on_fault: OnFault | No
         return chunk.names, preprocessing.tensor(chunk)
     except FAULTS:
         if on_fault is None:
+            _raise_first(chunk, preprocessing)
             raise
     usable = [(single, _usable(single, preprocessing, on_fault)) for single in chunk.singles()]
     names = [single.names[0] for single, tensor in usable if tensor is not None]
     tensors = [tensor for _, tensor in usable if tensor is not None]
     return names, _padded(tensors) if tensors else None
+
+
+def _raise_first(chunk: Chunk, preprocessing: Preprocessing) -> None:
+    """Raise what is wrong with the first sample; of a table, a later one may be noticed first."""
+    for single in chunk.singles():
+        preprocessing.tensor(single)
 
 
 def _usable(single: Chunk, preprocessing: Preprocessing, on_fault: OnFault) -> Tensor | None:
