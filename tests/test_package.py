@@ -51,6 +51,7 @@ ORDER = (
     {"models", "methods"},
     {"runs"},
     {"training"},
+    {"inference"},
     {"figures"},
     {"experiments"},
     {"report", "integrations"},

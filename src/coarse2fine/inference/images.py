@@ -100,13 +100,13 @@ def _channels_first(pixels: Pixels, shape: tuple[int, ...], name: str) -> Tensor
     """Return RGB pixels with as many channels as the model takes: three, or grey alone."""
     if shape[0] == 1:
         grey = require("PIL.Image", "train").fromarray(pixels).convert("L")
-        pixels = np.asarray(grey)[..., None]
+        pixels = np.array(grey)[..., None]
     elif shape[0] != 3:
         raise ValueError(
             f"{name}: the model takes images of {shape[0]} channels, which image files do not "
             f"have; give arrays."
         )
-    return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+    return torch.from_numpy(np.require(pixels.transpose(2, 0, 1), requirements=["C", "W"]))
 
 
 # --------------------------------------------------------------------------------- arrays

@@ -90,13 +90,14 @@ def _used_columns(table: Table, preprocessing: Preprocessing) -> tuple[str, ...]
             _check_column(table, name)
         return preprocessing.columns
     target = _target_column(table, preprocessing)
-    names = tuple(name for name in table.names if name != target)
-    if (len(names),) != preprocessing.input_shape:
-        raise ValueError(
-            f"{table.title} has {len(names)} columns beside the target, but the model takes "
-            f"{preprocessing.wanted}."
-        )
-    return names
+    others = [name for name in table.names if name != target]
+    for names in (table.names, others):
+        if (len(names),) == preprocessing.input_shape:
+            return tuple(names)
+    raise ValueError(
+        f"{table.title} has {len(others)} columns beside the target, but the model takes "
+        f"{preprocessing.wanted}."
+    )
 
 
 def _check_column(table: Table, name: str) -> None:
