@@ -19,6 +19,7 @@ import loss
 import measure
 import methods
 import numpy
+import prediction
 import reading
 import report
 import scipy
@@ -36,6 +37,7 @@ PARTS = {
     "training": training,
     "methods": methods,
     "reading": reading,
+    "prediction": prediction,
     "shapes": shapes,
     "report": report,
 }

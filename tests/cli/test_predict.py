@@ -5,10 +5,12 @@ import io
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from coarse2fine import Result, load_classifier
+from coarse2fine import Result, fit, load_classifier
 
 
 @pytest.fixture(scope="session")
@@ -127,9 +129,6 @@ def test_paths_of_images_come_by_the_standard_input(c2f, comparison, photos, mon
 
 
 def test_arrays_and_parquet_hold_images_too(c2f, comparison, photos, rng, tmp_path, images):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pixels = rng.integers(0, 256, (3, 24, 24, 3), dtype=np.uint8)
     np.save(tmp_path / "new.npy", pixels)
     encoded = [(photos / name).read_bytes() for name in ORDER[:2]]
@@ -150,8 +149,6 @@ def test_arrays_and_parquet_hold_images_too(c2f, comparison, photos, rng, tmp_pa
 @pytest.fixture(scope="session")
 def intents(tmp_path_factory):
     """The folder of a comparison on sentences."""
-    from coarse2fine import fit
-
     folder = tmp_path_factory.mktemp("intents")
     said = {"lost": "my card is lost", "pin": "I forgot my pin", "top up": "add some money"}
     rows = [f"{text} {number % 5},{name}" for number in range(15) for name, text in said.items()]

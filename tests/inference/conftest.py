@@ -71,8 +71,9 @@ def table_run(tmp_path_factory):
     """A run on a table of numbers and a category, table.csv, beside it."""
 
     def write(folder, rng):
+        forms = ("round", "flat")
         rows = [
-            f"{number + rng.normal(0, 0.2):.3f},{rng.choice(['round', 'flat'])},{10 * number},c{number}"
+            f"{number + rng.normal(0, 0.2):.3f},{rng.choice(forms)},{10 * number},c{number}"
             for _ in range(15)
             for number in range(4)
         ]

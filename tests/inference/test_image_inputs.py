@@ -1,5 +1,7 @@
 """Images in every form that people have them in."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -22,35 +24,36 @@ def file(pixels, tmp_path):
 
 
 FORMS = {
-    "a path": lambda pixels, file: file,
-    "a string": lambda pixels, file: str(file),
-    "a folder": lambda pixels, file: file.parent,
-    "an image": lambda pixels, file: Image.open(file),
-    "bytes, channels last": lambda pixels, file: pixels,
-    "bytes, channels first": lambda pixels, file: pixels.transpose(2, 0, 1),
-    "a tensor of bytes": lambda pixels, file: torch.from_numpy(pixels),
-    "floats, channels last": lambda pixels, file: pixels / 255,
-    "floats, channels first": lambda pixels, file: torch.from_numpy(pixels).permute(2, 0, 1) / 255,
-    "a batch": lambda pixels, file: pixels[None],
-    "a batch, channels first": lambda pixels, file: pixels.transpose(2, 0, 1)[None],
-    "a list of paths": lambda pixels, file: [file],
-    "a list of strings": lambda pixels, file: [str(file)],
-    "a list of images": lambda pixels, file: [Image.open(file)],
-    "a list of arrays": lambda pixels, file: [pixels],
-    "a list of tensors": lambda pixels, file: [torch.from_numpy(pixels)],
-    "an array of strings": lambda pixels, file: np.array([str(file)]),
-    "a generator": lambda pixels, file: (path for path in [file]),
+    "a path": lambda given: given.file,
+    "a string": lambda given: str(given.file),
+    "a folder": lambda given: given.file.parent,
+    "an image": lambda given: Image.open(given.file),
+    "bytes, channels last": lambda given: given.pixels,
+    "bytes, channels first": lambda given: given.pixels.transpose(2, 0, 1),
+    "a tensor of bytes": lambda given: torch.from_numpy(given.pixels),
+    "floats, channels last": lambda given: given.pixels / 255,
+    "floats, channels first": lambda given: torch.from_numpy(given.pixels).permute(2, 0, 1) / 255,
+    "a batch": lambda given: given.pixels[None],
+    "a batch, channels first": lambda given: given.pixels.transpose(2, 0, 1)[None],
+    "a list of paths": lambda given: [given.file],
+    "a list of strings": lambda given: [str(given.file)],
+    "a list of images": lambda given: [Image.open(given.file)],
+    "a list of arrays": lambda given: [given.pixels],
+    "a list of tensors": lambda given: [torch.from_numpy(given.pixels)],
+    "an array of strings": lambda given: np.array([str(given.file)]),
+    "a generator": lambda given: (path for path in [given.file]),
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_an_image_is_the_same_in_every_form(images, pixels, file, form):
+    given = SimpleNamespace(pixels=pixels, file=file)
     inputs = torch.from_numpy(pixels).permute(2, 0, 1)[None]
     logits = images.model(images.preprocessing.transform.normalise(inputs))
     wanted = logits.softmax(1).detach().numpy()
-    found = images.predict_proba(FORMS[form](pixels, file))
+    found = images.predict_proba(FORMS[form](given))
     assert found == pytest.approx(wanted, abs=1e-6)
-    assert images.predict(FORMS[form](pixels, file)) == [images.class_names[int(wanted.argmax())]]
+    assert images.predict(FORMS[form](given)) == [images.class_names[int(wanted.argmax())]]
 
 
 def test_images_of_other_sizes_are_brought_to_that_of_the_training(images, rng, tmp_path):

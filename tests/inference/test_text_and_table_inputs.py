@@ -63,7 +63,7 @@ def test_a_model_of_arrays_takes_tables_of_as_many_columns():
     found = classifier.predict_proba({"x": [1], "label": ["?"], "z": ["2"]})
     assert found == pytest.approx(wanted)
     with pytest.raises(ValueError, match="has 3 columns beside the target, but the model takes"):
-        classifier.predict({"x": [1], "y": [2], "z": [3]})
+        classifier.predict({"x": [1], "v": [2], "z": [3]})
 
 
 @pytest.mark.parametrize(
