@@ -40,7 +40,7 @@ def rows() -> list[Row]:
         def predict() -> None:
             with Path(os.devnull).open("w") as file:
                 for batch in ours.batches(path, batch_size=BATCH):
-                    file.write("\n".join(map(form.line, batch)))
+                    file.write(form.lines(batch))
 
         @torch.inference_mode()
         def model_alone() -> None:

@@ -129,7 +129,7 @@ def _write(batches: Iterator[list[Prediction]], chosen: Format, write: Output) -
         for batch in batches:
             if not count and chosen.header:
                 write(chosen.header)
-            write("\n".join(map(chosen.line, batch)))
+            write(chosen.lines(batch))
             count += len(batch)
             advance(len(batch))
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .._util.text import brief
@@ -20,11 +20,11 @@ class Format:
 
     Args:
         header: The first line; empty for none.
-        line: Gives the line of a prediction.
+        lines: Gives the lines of predictions.
     """
 
     header: str
-    line: Callable[[Prediction], str]
+    lines: Callable[[Sequence[Prediction]], str]
 
 
 def choose_format(classifier: Classifier, top: int, *, as_csv: bool, as_json: bool) -> Format:
@@ -37,15 +37,15 @@ def choose_format(classifier: Classifier, top: int, *, as_csv: bool, as_json: bo
         as_json: Whether as lines of JSON.
     """
     if as_json:
-        return Format("", lambda prediction: json.dumps(prediction.to_dict()))
+        return Format("", _json_lines)
     guesses = min(top, len(classifier.class_names)) - 1
     levels = 0 if classifier.hierarchy is None else len(classifier.hierarchy.levels) - 1
     if as_csv:
-        return Format(_csv_line(_csv_header(guesses, levels)), _csv_prediction)
+        return Format(_csv_lines([_csv_header(guesses, levels)]), _csv_predictions)
     return _table(classifier, guesses, levels)
 
 
-# ------------------------------------------------------------------------------------ csv
+# --------------------------------------------------------------------------- csv and json
 
 
 def _csv_header(guesses: int, levels: int) -> list[str]:
@@ -60,18 +60,24 @@ def _csv_header(guesses: int, levels: int) -> list[str]:
     ]
 
 
-def _csv_prediction(prediction: Prediction) -> str:
-    further = (cell for guess in prediction.guesses for cell in guess)
-    first = (prediction.input, prediction.class_name, prediction.probability)
-    return _csv_line([*first, *further, *prediction.clusters])
+def _csv_predictions(predictions: Sequence[Prediction]) -> str:
+    return _csv_lines(map(_csv_cells, predictions))
 
 
-def _csv_line(cells: Sequence[str | float]) -> str:
+def _csv_cells(prediction: Prediction) -> list[str]:
+    further = [(name, f"{share:.6g}") for name, share in prediction.guesses]
+    first = (prediction.input, prediction.class_name, f"{prediction.probability:.6g}")
+    return [*first, *chain.from_iterable(further), *prediction.clusters]
+
+
+def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
     file = io.StringIO()
-    csv.writer(file, lineterminator="").writerow(
-        f"{cell:.6g}" if isinstance(cell, float) else cell for cell in cells
-    )
-    return file.getvalue()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue().removesuffix("\n")
+
+
+def _json_lines(predictions: Sequence[Prediction]) -> str:
+    return "\n".join(json.dumps(prediction.to_dict()) for prediction in predictions)
 
 
 # ---------------------------------------------------------------------------------- table
@@ -97,7 +103,9 @@ def _table(classifier: Classifier, guesses: int, levels: int) -> Format:
     heads = ["class", *["next"] * guesses]
     cells = [f"{_cut(head, widest)}  {'':6}" for head in heads]
     clusters = [_cut(title, width) for title, width in zip(titles, widths, strict=True)]
-    return Format("  ".join([*cells, *clusters, "input"]), line)
+    return Format(
+        "  ".join([*cells, *clusters, "input"]), lambda found: "\n".join(map(line, found))
+    )
 
 
 def _width(names: Sequence[str]) -> int:
