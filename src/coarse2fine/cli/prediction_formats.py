@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from .._util.text import brief
 from ..inference.classifier import Classifier, Prediction
