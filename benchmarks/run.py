@@ -20,6 +20,7 @@ import loss
 import measure
 import methods
 import numpy
+import prediction
 import reading
 import report
 import scipy
@@ -37,6 +38,7 @@ PARTS = {
     "training": training,
     "methods": methods,
     "reading": reading,
+    "prediction": prediction,
     "shapes": shapes,
     "report": report,
     "estimator": estimator,

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from .functional import coarse_cross_entropy, coarse_log_softmax
     from .heads import class_vectors, find_head, replace_head
     from .hierarchy import Hierarchy
+    from .inference.classifier import Classifier, Prediction
     from .inference.export import Export, export_model
     from .inference.folder import load_export
+    from .inference.load import load_classifier
     from .loss import CoarseToFineLoss
     from .metrics import (
         confusion_matrix,
@@ -42,6 +44,7 @@ __version__ = "0.2.0.dev0"
 
 # Resolved on first use, so that importing the package, or only a part of it, is cheap.
 _HOMES = {
+    "Classifier": "inference.classifier",
     "Clustering": "clustering",
     "CoarseToFineLoss": "loss",
     "Config": "runs.config",
@@ -49,6 +52,7 @@ _HOMES = {
     "Export": "inference.export",
     "Hierarchy": "hierarchy",
     "MissingExtraError": "errors",
+    "Prediction": "inference.classifier",
     "Result": "runs.result",
     "RunError": "errors",
     "RunResult": "runs.result",
@@ -66,6 +70,7 @@ _HOMES = {
     "find_head": "heads",
     "fit": "training.fit",
     "level_accuracies": "metrics",
+    "load_classifier": "inference.load",
     "load_export": "inference.folder",
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
@@ -76,6 +81,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Classifier",
     "Clustering",
     "CoarseToFineLoss",
     "Config",
@@ -83,6 +89,7 @@ __all__ = [
     "Export",
     "Hierarchy",
     "MissingExtraError",
+    "Prediction",
     "Result",
     "RunError",
     "RunResult",
@@ -100,6 +107,7 @@ __all__ = [
     "find_head",
     "fit",
     "level_accuracies",
+    "load_classifier",
     "load_export",
     "mistake_heights",
     "mistake_severity",

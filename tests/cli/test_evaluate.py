@@ -1,16 +1,18 @@
 """`c2f evaluate`."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from coarse2fine import RunResult, level_accuracies, mistake_severity, top_k_accuracy
+from coarse2fine import Result, RunResult, level_accuracies, mistake_severity, top_k_accuracy
 from coarse2fine.cli.evaluate import with_classes
 from coarse2fine.data import Source, Split
 from coarse2fine.data import load as data_load
+from coarse2fine.runs.best import described
 from coarse2fine.runs.restore import load_trained
 
 CLASSES = ("gray circle", "cyan polygon[3]", "magenta ellipse")
@@ -30,14 +32,16 @@ def photos(tmp_path, rng):
 
 def evaluated(c2f, *arguments):
     code, out, err = c2f("evaluate", *arguments, "--json")
-    assert (code, err) == (0, "")
-    return json.loads(out)
+    assert code == 0
+    found = json.loads(out)
+    assert err == f"using {described(RunResult.load(Path(found['run'])))}\n"
+    return found
 
 
 def test_it_finds_what_the_training_found_on_its_test_samples(c2f, comparison):
     run = RunResult.load(comparison / "seed-0" / "continuous")
     predictions, targets = run.predictions()
-    found = evaluated(c2f, comparison, "shapes:300")
+    found = evaluated(c2f, comparison, "shapes:300", "--method", "continuous")
     assert found["run"] == str(run.path)
     assert found["samples"] == len(targets)
     assert found["accuracy"] == pytest.approx(run.accuracy)
@@ -46,6 +50,13 @@ def test_it_finds_what_the_training_found_on_its_test_samples(c2f, comparison):
     assert [level["clusters"] for level in found["levels"]] == list(run.num_clusters)
     severity = mistake_severity(predictions, targets, run.hierarchy())
     assert found["mistake_severity"] == pytest.approx(severity)
+
+
+def test_of_a_comparison_it_takes_the_run_that_validates_best(c2f, comparison):
+    best = Result.load(comparison).best
+    found = evaluated(c2f, comparison, "shapes:300")
+    assert (found["run"], found["method"], found["seed"]) == (str(best.path), best.method, 0)
+    assert found["accuracy"] == pytest.approx(best.accuracy)
 
 
 def test_it_divides_the_data_as_the_training_did(c2f, comparison):
@@ -66,7 +77,7 @@ def test_of_other_data_it_takes_all_and_matches_classes_by_name(c2f, comparison,
         inputs = torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255
         logits.append(trained.model(inputs).detach())
         targets += [trained.class_names.index(name)] * len(pixels)
-    found = evaluated(c2f, comparison, folder)
+    found = evaluated(c2f, comparison, folder, "--method", "continuous")
     assert found["samples"] == 12
     assert found["accuracy"] == pytest.approx(top_k_accuracy(torch.cat(logits), targets))
     assert found["top_5_accuracy"] == pytest.approx(top_k_accuracy(torch.cat(logits), targets, 5))
@@ -79,7 +90,8 @@ def test_images_are_brought_to_the_size_of_the_training(c2f, comparison, photos)
 
 
 def test_people_get_a_table(c2f, comparison):
-    _, out, _ = c2f("evaluate", comparison, "shapes:300", "--batch-size", "7")
+    arguments = ("shapes:300", "--batch-size", "7", "--method", "continuous")
+    _, out, _ = c2f("evaluate", comparison, *arguments)
     first, *rows = out.splitlines()
     assert first == f"{comparison}/seed-0/continuous on shapes:300, test: 60 samples"
     assert [row.rpartition("  ")[0].strip() for row in rows] == [
@@ -111,7 +123,8 @@ def test_samples_of_another_shape_are_refused(c2f, comparison, monkeypatch):
     split = Split(torch.zeros(4, 3, 8, 8, dtype=torch.uint8), torch.arange(4), names)
     monkeypatch.setattr(data_load, "load_data", lambda *_, **__: Source("image", split))
     _, _, err = c2f("evaluate", comparison, "x")
-    assert err == "error: the run was trained on samples of 3×24×24, and these are of 3×8×8.\n"
+    message = "error: the run was trained on samples of 3×24×24, and these are of 3×8×8.\n"
+    assert err.endswith(f"\n{message}")
 
 
 def test_targets_follow_their_names():

@@ -21,6 +21,7 @@ from . import (
     hierarchy,
     hierarchy_edit,
     paper,
+    predict,
     report,
     train,
 )
@@ -43,6 +44,7 @@ COMMANDS = {
     "figure": figure,
     "hierarchy": hierarchy,
     "hierarchy edit": hierarchy_edit,
+    "predict": predict,
     "evaluate": evaluate,
     "export": export,
     "paper": paper,

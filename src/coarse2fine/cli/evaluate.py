@@ -10,7 +10,7 @@ import typer
 
 from .._util.files import Json
 from . import options
-from .process import show
+from .process import say, show
 
 if TYPE_CHECKING:
     from ..data import Source, Split
@@ -42,15 +42,18 @@ def command(
     """Evaluate a run's model on any data.
 
     Of the data it was trained with, the parts are those of the training. Of other data without a
-    test part, all samples are taken. Classes are matched by name.
+    test part, all samples are taken. Classes are matched by name. Of a comparison, the model that
+    validates best is evaluated.
     """
     from ..data.load import load_data
-    from ..runs.find import find_run
+    from ..runs.best import described, find_best
     from ..runs.restore import load_trained
 
     if split not in PARTS:
         raise ValueError(f"split must be one of {', '.join(PARTS)}. Got {split!r}.")
-    trained = load_trained(find_run(run, method, seed), model)
+    found = find_best(run, method, seed)
+    trained = load_trained(found.path, model)
+    say(f"using {described(found)}")
     source = load_data(
         data,
         class_names=trained.class_names,
@@ -64,7 +67,8 @@ def command(
     _check_inputs(samples, source.kind, trained)
     scores = evaluation(trained, samples, batch_size)
     if as_json:
-        show(json.dumps({"run": str(trained.path), "data": data, "split": split, **scores}))
+        used = {"run": str(trained.path), "method": found.method, "seed": found.seed}
+        show(json.dumps({**used, "data": data, "split": split, **scores}))
     else:
         show(f"{trained.path} on {data}, {split}: {len(samples)} samples\n{_shown(scores)}")
 

@@ -1,1 +1,1 @@
-"""What one does with a trained run: take its model elsewhere."""
+"""What one does with a trained run: predict with its model, and take it elsewhere."""

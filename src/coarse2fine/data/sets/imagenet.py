@@ -25,7 +25,8 @@ from ..split import Source, Split
 from .archives import decoded
 from .matlab import read_structs
 
-_SHARE = 224 / 256
+SHARE = 224 / 256
+"""To evaluate, the part of the largest centred crop's sides that is kept."""
 
 
 def load_imagenet(folder: str | Path, size: int = 224) -> Source:
@@ -106,7 +107,7 @@ def _folders_source(place: Path, images: Path, size: int) -> Source:
     class_names = synset_names(wnids, text)
 
     def split(files: Files, targets: Tensor) -> Split:
-        return Split(LazyImages(files, (size, size), _SHARE), targets, class_names)
+        return Split(LazyImages(files, (size, size), SHARE), targets, class_names)
 
     train, val = images / "train", images / "val"
     test = labelled_files(val, wnids) if class_folders(val) else _flat_files(val, place, wnids)
@@ -168,4 +169,4 @@ def _parquet_split(files: Sequence[Path], size: int) -> Split:
     if names is None:
         raise ValueError(f"{files[0]} names no classes; download it again.")
     class_names = short_names(names, [str(number) for number in range(len(names))])
-    return Split(LazyImages(images, (size, size), _SHARE), labels, class_names)
+    return Split(LazyImages(images, (size, size), SHARE), labels, class_names)

@@ -98,7 +98,7 @@ def decode(
             Pillow's limit against decompression bombs.
     """
     with _opened(data, name) as image:
-        return _pixels(image, size, crop)
+        return pixels_of(image, size, crop)
 
 
 def decode_all(
@@ -178,7 +178,14 @@ def _known_formats() -> tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in pillow.OPEN)
 
 
-def _pixels(image: Any, size: tuple[int, int] | None, crop: Crop) -> Pixels:
+def pixels_of(image: Any, size: tuple[int, int] | None, crop: Crop = centre_box) -> Pixels:
+    """Return the RGB pixels of an image of Pillow's, of shape (height, width, 3).
+
+    Args:
+        image: The image; one that is not loaded yet is afterwards, no larger than needed.
+        size: As for `decode`.
+        crop: As for `decode`.
+    """
     pillow = require("PIL.Image", "train")
     if image.format != "JPEG":
         image.load()  # as what tells the orientation may follow the pixels

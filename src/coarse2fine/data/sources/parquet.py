@@ -28,17 +28,19 @@ _MOST_NUMBERED = 1_000_000  # classes, of which only the numbers are known
 
 
 @contextmanager
-def opened_parquet(file: Path) -> Iterator[Any]:
+def opened_parquet(file: Path, buffer_size: int = 0) -> Iterator[Any]:
     """Provide a file as `pyarrow.parquet.ParquetFile`.
 
     Args:
         file: The file. What goes wrong while it is open is a ValueError that names it.
+        buffer_size: How many bytes of a column are read at once. Defaults to 0: all that
+            belong to a row group.
     """
     arrow = require("pyarrow", "train")
     check_is_file(file)
     with file.open("rb") as stream:
         try:
-            yield require("pyarrow.parquet", "train").ParquetFile(stream)
+            yield require("pyarrow.parquet", "train").ParquetFile(stream, buffer_size=buffer_size)
         except (arrow.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
             raise ValueError(
                 f"{file} cannot be read as parquet ({first_line(error)}); download it again or "
@@ -92,9 +94,14 @@ def has_image_column(path: Path) -> bool:
     if not files or files[0].suffix.lower() != ".parquet":
         return False
     with opened_parquet(files[0]) as parquet:
-        schema = parquet.schema_arrow
-        features = declared_features(schema)
-        return any(_is_image(field, features.get(field.name, {})) for field in schema)
+        return image_column(parquet.schema_arrow) is not None
+
+
+def image_column(schema: Any) -> str | None:
+    """Return the first column of images of an Arrow schema, None where there is none."""
+    features = declared_features(schema)
+    found = (field.name for field in schema if _is_image(field, features.get(field.name, {})))
+    return next(found, None)
 
 
 def _is_image(field: Any, feature: dict[str, Any]) -> bool:

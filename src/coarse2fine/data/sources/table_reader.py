@@ -10,7 +10,7 @@ import re
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from reprlib import repr as short
@@ -118,10 +118,10 @@ def read_arrow(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     if path.suffix.lower() == ".parquet":
-        return _checked(path, _from_parquet(path))
+        return checked_columns(path, _from_parquet(path))
     data = _unpacked(path)
     is_json = re.search(r"\.(json|jsonl|ndjson)(\.gz)?$", path.name.lower())
-    return _checked(path, _from_json(path, data) if is_json else _from_csv(path, data))
+    return checked_columns(path, _from_json(path, data) if is_json else _from_csv(path, data))
 
 
 def _from_parquet(path: Path) -> Any:
@@ -142,7 +142,13 @@ def _unpacked(path: Path) -> bytes:
     return data
 
 
-def _checked(path: Path, table: Any) -> Any:
+def checked_columns(path: Path, table: Any) -> Any:
+    """Return a table without row numbers, or refuse one without rows or with repeated names.
+
+    Args:
+        path: Its file.
+        table: An Arrow table.
+    """
     names = [name.strip() for name in table.column_names]
     table = table.rename_columns(names).replace_schema_metadata(table.schema.metadata)
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
@@ -175,19 +181,16 @@ def _decoded(path: Path, data: bytes) -> str:
 def _from_csv(path: Path, data: bytes) -> Any:
     if not data.endswith((b"\n", b"\r")):
         data += b"\n"  # Arrow finds no columns in a header without an end of line
-    delimiter = _delimiter(data)
+    delimiter = delimiter_of(data)
     _check_quotes(path, _decoded(path, data), delimiter)
     unfit: list[Any] = []
     try:
         table = _parsed_csv(data, delimiter, unfit)
-        _check_header(path, table.column_names)
+        check_header(path, table.column_names)
         return table
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        for row in unfit:  # numbered from 1, the header
-            raise ValueError(
-                f"{path}, row {row.number - 1} has {row.actual_columns} cells, but the header has "
-                f"{row.expected_columns}; put cells that hold {delimiter!r} into quotes."
-            ) from None
+        for row in unfit:
+            raise wrong_cells(path, row, delimiter) from None
         raise ValueError(f"{path} cannot be read as csv ({first_line(error)}).") from None
 
 
@@ -198,19 +201,42 @@ def _parsed_csv(data: bytes, delimiter: str, unfit: list[Any]) -> Any:
         unfit.append(row)
         return "error"
 
-    return arrow_csv.read_csv(
-        pa.BufferReader(data),
+    return arrow_csv.read_csv(pa.BufferReader(data), *csv_options(delimiter, note, _BLOCK))
+
+
+def csv_options(delimiter: str, on_unfit: Callable[[Any], str], block: int) -> tuple[Any, Any, Any]:
+    """Return how Arrow is to read, parse and convert a csv file: all cells are strings.
+
+    Args:
+        delimiter: Between cells.
+        on_unfit: Called with each row of too many or too few cells; tells what to do with it.
+        block: How many bytes are read at once; the longest row there can be.
+    """
+    return (
         # Of rows that do not fit, only a reader with one thread knows the numbers.
-        arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+        arrow_csv.ReadOptions(block_size=block, use_threads=False),
         arrow_csv.ParseOptions(
-            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=on_unfit
         ),
         arrow_csv.ConvertOptions(default_column_type=pa.string(), strings_can_be_null=False),
     )
 
 
-def _delimiter(data: bytes) -> str:
-    """Return what divides the header, and as many rows as possible into as many cells."""
+def wrong_cells(path: Path, row: Any, delimiter: str) -> ValueError:
+    """Return what to say of a row that Arrow found to have too many or too few cells."""
+    number = row.number - 1  # Arrow counts from 1, the header
+    return ValueError(
+        f"{path}, row {number} has {row.actual_columns} cells, but the header has "
+        f"{row.expected_columns}; put cells that hold {delimiter!r} into quotes."
+    )
+
+
+def delimiter_of(data: bytes) -> str:
+    """Return what divides the header, and as many rows as possible into as many cells.
+
+    Args:
+        data: A csv file, or its beginning.
+    """
     sample = data[:_SAMPLE].decode("utf-8-sig", errors="replace").replace("\0", "").strip()
 
     def score(delimiter: str) -> tuple[bool, float, int]:
@@ -222,7 +248,8 @@ def _delimiter(data: bytes) -> str:
     return max(_DELIMITERS, key=score)
 
 
-def _check_header(path: Path, names: list[str]) -> None:
+def check_header(path: Path, names: list[str]) -> None:
+    """Refuse names of columns that are numbers, as of a file without a header."""
     for name in names:
         if re.fullmatch(r"\s*-?\d*\.\d+\s*", name):
             raise ValueError(
@@ -254,20 +281,41 @@ def _check_quotes(path: Path, text: str, delimiter: str) -> None:
 def _from_json(path: Path, data: bytes) -> Any:
     text = _decoded(path, data)
     if text.lstrip().startswith("["):
-        rows: list[Any] = _parsed_json(text, str(path))
+        rows: list[Any] = parsed_json(text, str(path))
     else:
         # Not splitlines, as strings within JSON may hold other ends of lines.
         lines = enumerate(filter(str.strip, text.split("\n")), 1)
-        rows = [_parsed_json(line, f"{path}, row {number}") for number, line in lines]
+        rows = [parsed_json(line, f"{path}, row {number}") for number, line in lines]
     for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict):
-            raise ValueError(f"{path}, row {number} must be a JSON object. Got {short(row)}.")
+        check_object(row, f"{path}, row {number}")
+    return table_of_objects(rows)
+
+
+def check_object(row: Any, name: str) -> None:
+    """Refuse a row of JSON that is no object.
+
+    Args:
+        row: As it was parsed.
+        name: What to call it.
+    """
+    if not isinstance(row, dict):
+        raise ValueError(f"{name} must be a JSON object. Got {short(row)}.")
+
+
+def table_of_objects(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as an Arrow table; what a row lacks is null."""
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {_string(name): _array([row.get(name) for row in rows]) for name in names}
+    columns = {_string(name): arrow_array([row.get(name) for row in rows]) for name in names}
     return pa.table(columns)
 
 
-def _parsed_json(text: str, name: str) -> Any:
+def parsed_json(text: str, name: str) -> Any:
+    """Return what JSON holds, or say that it cannot be read.
+
+    Args:
+        text: A row, or a whole file.
+        name: What to call it.
+    """
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -277,7 +325,7 @@ def _parsed_json(text: str, name: str) -> Any:
         ) from None
 
 
-def _array(values: list[Any]) -> Any:
+def arrow_array(values: list[Any]) -> Any:
     """Return a column; values of several types, or that Arrow cannot hold, become strings."""
     try:
         return pa.array(values)

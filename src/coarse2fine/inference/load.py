@@ -1,0 +1,92 @@
+"""A classifier from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..data.sets.imagenet import SHARE
+from ..runs.best import described, find_best
+from ..runs.directory import BEST, Run
+from ..runs.find import SEED, runs_of_seed
+from ..runs.restore import Trained, load_trained
+from ..runs.result import RunResult
+from .classifier import Classifier
+from .preprocessing import Preprocessing
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..hierarchy import Hierarchy
+
+
+def load_classifier(
+    path: str | Path,
+    method: str | None = None,
+    seed: int | None = None,
+    model: str | Callable[..., nn.Module] | None = None,
+    *,
+    text: str | None = None,
+) -> Classifier:
+    """Return a trained model with its preprocessing, class names and hierarchy.
+
+    Args:
+        path: Of a run, or of a comparison, of which the run is taken that validates best.
+        method: Of a comparison's runs, such as ``"baseline"``. Defaults to None: the one that
+            validates best.
+        seed: Of a comparison's runs. Defaults to None: the one that validates best.
+        model: What makes the model, a callable or ``package.module:callable``. Defaults to
+            None: the run says it, which is enough where the model is one of ours or was
+            trained by this process.
+        text: The column of the text in tables. Defaults to None: that of the training, or
+            one that is called so.
+
+    Raises:
+        RunError: There is no such run, it is not done, or its model cannot be made again.
+    """
+    run = find_best(Path(path), method, seed)
+    trained = load_trained(run.path, model)
+    return Classifier(
+        trained.model,
+        preprocessing_of(trained, text),
+        trained.class_names,
+        _hierarchy(run, trained),
+        described(run),
+    )
+
+
+def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing:
+    """Return how the inputs of a trained model are made.
+
+    Args:
+        trained: The model.
+        text: The column of the text in tables. Defaults to None: that of the training.
+    """
+    config = trained.config
+    return Preprocessing(
+        kind=trained.kind,
+        input_shape=trained.input_shape,
+        transform=trained.transform,
+        columns=trained.columns,
+        text=text or config.text,
+        target=config.target,
+        share=SHARE if config.data == "imagenet" else 1.0,
+    )
+
+
+def _hierarchy(run: RunResult, trained: Trained) -> Hierarchy | None:
+    """Return the hierarchy of a run or, as a baseline has none, of another run of its seed."""
+    for path in (run.path, *_companions(run)):
+        if Run(path).has_hierarchy and Run(path).is_done:
+            return Run(path).hierarchy().for_classes(trained.class_names)
+    return None
+
+
+def _companions(run: RunResult) -> list[Path]:
+    """Return the compared runs of the same seed; none where a run lies by itself."""
+    folder = run.path.resolve().parent
+    if run.path.name == BEST:
+        folder /= f"seed-{run.seed}"
+    is_compared = SEED.fullmatch(folder.name) and folder.is_dir()
+    return list(runs_of_seed(folder).values()) if is_compared else []
