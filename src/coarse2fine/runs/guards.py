@@ -84,7 +84,7 @@ def check_writable(path: Path) -> None:
     Args:
         path: The folder, which need not exist.
     """
-    place = next(each for each in (path, *path.absolute().parents) if each.exists())
+    place = next(each for each in (path, *path.parents) if each.exists())
     if not place.is_dir():
         raise NotADirectoryError(
             errno.ENOTDIR, "a file is where a folder should be; choose another", str(place)

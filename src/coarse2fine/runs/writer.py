@@ -30,6 +30,7 @@ from .checkpoint import (
     copy_last_checkpoint,
     digest,
     has_checkpoints,
+    last_checkpoint,
     load_checkpoint,
     remove_checkpoints,
     save_checkpoint,
@@ -224,15 +225,23 @@ class RunWriter(Run):
             if self.is_writer and not self.is_done:
                 hierarchy.save(self.path / HIERARCHY)
             return
-        try:
-            is_same = Hierarchy.load(self.path / HIERARCHY) == hierarchy
-        except ValueError as error:
-            raise self.changed(HIERARCHY) from error
-        if not is_same:
+        if not self.is_of(hierarchy):
             raise RunError(
                 f"{self.path} was begun with another hierarchy; give the same one to go on, or "
                 f"choose another folder."
             )
+
+    def is_of(self, hierarchy: Hierarchy) -> bool:
+        """Whether it was begun with a hierarchy."""
+        try:
+            return self.has_hierarchy and Hierarchy.load(self.path / HIERARCHY) == hierarchy
+        except ValueError as error:
+            raise self.changed(HIERARCHY) from error
+
+    @property
+    def last_checkpoint(self) -> int | None:
+        """After how many epochs the newest checkpoint was written, None where there is none."""
+        return last_checkpoint(self.path / CHECKPOINT)
 
 
 def remove_trained(path: Path) -> None:

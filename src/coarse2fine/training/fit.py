@@ -189,16 +189,15 @@ def check_length(config: Config, hierarchy: Hierarchy | None) -> None:
             f"curriculum_epochs={length} is beyond the {epochs} epochs of the training, so the "
             f"classes would never be reached; give at most {epochs}, or a larger epochs=."
         )
-    if hierarchy is None:
-        return
-    levels = len(hierarchy.max_levels(config.max_levels or len(hierarchy.levels)).levels)
+    levels = 2  # there are at least so many, however the baseline turns out
+    if hierarchy is not None:
+        levels = len(hierarchy.max_levels(config.max_levels or len(hierarchy.levels)).levels)
     shortest = length if isinstance(length, int) else 1  # a rule may give as few as this
     finest = max(equal_shares(shortest, levels), default=0)
     if finest >= epochs:
         raise ValueError(
-            f"the hierarchy has {levels - 1} levels above the classes, which take {finest} of the "
-            f"{epochs} epochs, so the classes would never be reached; give a larger epochs= or a "
-            f"smaller max_levels=."
+            f"with {levels} levels the classes are trained from epoch {finest + 1} on, but the "
+            f"training has only {epochs}; give a larger epochs= or a smaller max_levels=."
         )
 
 

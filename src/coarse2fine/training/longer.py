@@ -10,13 +10,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..hierarchy import Hierarchy
 from ..methods import METHODS, PLAIN, build_method
 from ..methods.base import Method, Stage
 from ..runs.begun import is_trained, stored_epochs
-from ..runs.checkpoint import last_checkpoint
 from ..runs.config import Config, irrelevant_settings
-from ..runs.directory import CHECKPOINT, HIERARCHY, Run
+from ..runs.directory import Run
 from ..runs.guards import check_same
 from ..runs.result import RunResult
 from ..runs.writer import RunWriter
@@ -56,10 +54,12 @@ def lengthened(run: RunWriter, job: Job, method: Method) -> str | None:
     run.lengthen(epochs, is_over=is_over)
     if is_over:
         return f"taken over, as it ended by itself after {run.epochs_done} epochs"
-    return f"goes on from epoch {last_checkpoint(run.path / CHECKPOINT)}"
+    return f"goes on from epoch {run.last_checkpoint}"
 
 
-def _reasons_to_begin_anew(run: Run, job: Job, method: Method, begun_with: int) -> Iterator[str]:
+def _reasons_to_begin_anew(
+    run: RunWriter, job: Job, method: Method, begun_with: int
+) -> Iterator[str]:
     """Give why a run with more epochs would not begin with those that the run has had."""
     if not goes_on(job.method):
         yield "a method of your own may depend on the number of epochs"
@@ -67,11 +67,11 @@ def _reasons_to_begin_anew(run: Run, job: Job, method: Method, begun_with: int) 
     plan = replace(job.plan, epochs=begun_with)
     before = build_method(job.method, plan, job.config.method_settings)
     yield from _reasons_in_stages(run, job.config, before.stages, method.stages)
-    if last_checkpoint(run.path / CHECKPOINT) is None and not _is_over(run, method.stages):
+    if run.last_checkpoint is None and not _is_over(run, method.stages):
         yield "there is no checkpoint to go on from"
 
 
-def _reasons_in_other_runs(run: Run, job: Job, method: Method) -> Iterator[str]:
+def _reasons_in_other_runs(run: RunWriter, job: Job, method: Method) -> Iterator[str]:
     """Give what the run was given by others, such as the baseline, that is another now."""
     now, before = job.given_by_others(), dict(run.config.plan)
     result = RunResult.load(run.path) if run.is_done else None
@@ -82,17 +82,10 @@ def _reasons_in_other_runs(run: Run, job: Job, method: Method) -> Iterator[str]:
         yield f"T is {now['curriculum_epochs']} instead of {length or 'one that was not noted'}"
     if before.get("class_vectors") != now["class_vectors"]:
         yield "the baseline has another final layer"
-    if job.plan.hierarchy is not None and not _has_hierarchy(run, job.plan.hierarchy):
+    if job.plan.hierarchy is not None and not run.is_of(job.plan.hierarchy):
         yield "the hierarchy is another"
     if result and job.continued and result.own_epochs != job.continued.epochs:
         yield f"the baseline took {job.continued.epochs} epochs instead of {result.own_epochs}"
-
-
-def _has_hierarchy(run: Run, hierarchy: Hierarchy) -> bool:
-    try:
-        return run.has_hierarchy and run.hierarchy() == hierarchy
-    except ValueError as error:
-        raise run.changed(HIERARCHY) from error
 
 
 def _reasons_in_stages(
