@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -126,7 +127,27 @@ def search(out):
     )
 
 
-TRAININGS = {"methods": compare, "levels": change_levels, "search": search}
+def compare_for(epochs, out):
+    """Train by a curriculum that can go on with more epochs and one that begins anew with them."""
+    return fit(
+        samples(),
+        model=Net,
+        methods=("continuous", "staged"),
+        hierarchy=Hierarchy.from_levels(LEVELS[:1], [str(number) for number in range(6)]),
+        out=out,
+        epochs=epochs,
+        curriculum_epochs=2,
+        **SETTINGS,
+    )
+
+
+TRAININGS = {
+    "methods": compare,
+    "levels": change_levels,
+    "search": search,
+    "shorter": partial(compare_for, 3),
+    "longer": partial(compare_for, 5),
+}
 
 
 def die(*_, **__):
@@ -263,14 +284,16 @@ def finish(process):
 def leftovers(out):
     """What is neither data nor a lock: temporary files, and checkpoints to go on from.
 
-    A finished baseline keeps its last checkpoint, from which a longer one goes on.
+    A finished run keeps its last checkpoint, to go on from if it is allowed more epochs; of a
+    sweep, whose epochs are declared, only a baseline does, as a longer method may have it go on.
     """
+    is_sweep = not (Path(out) / run.CONFIG).is_file()
     found = []
     for path in sorted(Path(out).rglob("*")):
         is_hidden = path.name.startswith(".") and not path.name.endswith(".lock")
         is_checkpoint = path.parent.name == run.CHECKPOINT and path.is_dir()
         is_last = is_checkpoint and path == max(path.parent.glob("[0-9]*"))
-        is_kept = is_last and path.parents[1].name.startswith("baseline")
+        is_kept = is_last and (not is_sweep or path.parents[1].name.startswith("baseline"))
         if is_hidden or (is_checkpoint and not is_kept):
             found.append(str(path.relative_to(out)))
     return found

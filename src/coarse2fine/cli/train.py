@@ -69,7 +69,7 @@ def command(
 
 def _show_settings(config: Config, folder: Path | None, out: Path | None, *, as_json: bool) -> None:
     from ..data.load import load_data
-    from ..training.fit import default_name, given_hierarchy, resolve
+    from ..training.fit import RUNS, check_length, default_name, given_hierarchy, resolve
 
     source = load_data(
         config.data,
@@ -80,7 +80,8 @@ def _show_settings(config: Config, folder: Path | None, out: Path | None, *, as_
     )
     config = resolve(config, source)
     hierarchy = given_hierarchy(config.hierarchy, config, source)
-    path = out or Path("runs") / default_name(config, source, hierarchy)
+    check_length(config, hierarchy)
+    path = out or RUNS / default_name(config, source, hierarchy)
     if as_json:
         show(json.dumps({"event": "config", "path": str(path), "config": config.to_dict()}))
     else:

@@ -124,6 +124,12 @@ def has_checkpoints(folder: Path) -> bool:
     return bool(_numbered(folder))
 
 
+def last_checkpoint(folder: Path) -> int | None:
+    """Return the number of a folder's newest checkpoint, None where it has none."""
+    found = _numbered(folder)
+    return int(found[-1].name) if found else None
+
+
 def copy_last_checkpoint(source: Path, folder: Path) -> None:
     """Copy the newest checkpoint of one folder into another, as a whole or not at all.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypedDict
@@ -94,6 +94,8 @@ class RunConfig:
         data: What is known of the samples.
         versions: Of what has a say in the numbers; empty where the file does not tell.
         command: That began it; None where the file does not tell.
+        plan: What its method was given that follows from other runs, see `Job.content`.
+            Defaults to nothing.
     """
 
     settings: Mapping[str, Any]
@@ -101,6 +103,7 @@ class RunConfig:
     data: DataFacts
     versions: Mapping[str, str]
     command: str | None
+    plan: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Run:
@@ -297,14 +300,19 @@ def _run_config(path: Path) -> RunConfig:
         data = _data_facts(content["data"])
         settings, method = content["config"], content["method"]
         found = RunConfig(
-            settings, method, data, content.get("versions") or {}, content.get("command")
+            settings,
+            method,
+            data,
+            content.get("versions") or {},
+            content.get("command"),
+            content.get("plan") or {},
         )
     except KeyError as error:
         raise RunError(f"{path} is damaged: it has no {error}.") from None
     except (TypeError, AttributeError):
         raise RunError(f"{path} is damaged: it does not hold what a run has.") from None
     texts = (method, data.kind, data.fingerprint, found.command or "", *data.class_names)
-    are_dicts = isinstance(settings, dict) and isinstance(found.versions, dict)
+    are_dicts = all(isinstance(each, dict) for each in (settings, found.versions, found.plan))
     if not are_dicts or not all(isinstance(text, str) for text in texts):
         raise RunError(f"{path} is damaged: it does not hold what a run has.")
     return found

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +15,9 @@ from .._util.files import Json, parse_json, writing
 from .._util.text import brief
 from ..errors import RunError, require
 from .directory import COMPARISON, CONFIG
+
+LOCK = ".lock"
+_PATHS = ("data", "hierarchy")  # settings that may be written in more than one way
 
 
 def check_no_links(*places: Path) -> None:
@@ -56,12 +62,35 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
     for old, new in parts:
         new = json.loads(json.dumps(new))
         for name in sorted((old.keys() | new.keys()) - set(but)):
-            if old.get(name) != new.get(name):
+            if not _is_same(name, old.get(name), new.get(name)):
                 raise RunError(
                     f"{path} was begun with {brief(name)} = {_short(old.get(name))}, now "
                     f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
                     f"another folder."
                 )
+
+
+def _is_same(name: str, old: Any, new: Any) -> bool:
+    """Whether two values of a setting mean the same: photos, photos/ and ./photos do."""
+    if name in _PATHS and isinstance(old, str) and isinstance(new, str):
+        one, other = (os.path.normpath(Path(given).absolute()) for given in (old, new))
+        return one == other
+    return bool(old == new)
+
+
+def check_writable(path: Path) -> None:
+    """Raise an `OSError` that says why a folder cannot be made or written, before it is needed.
+
+    Args:
+        path: The folder, which need not exist.
+    """
+    place = next(each for each in (path, *path.parents) if each.exists())
+    if not place.is_dir():
+        raise NotADirectoryError(
+            errno.ENOTDIR, "a file is where a folder should be; choose another", str(place)
+        )
+    with writing(path), tempfile.TemporaryFile(dir=place):
+        pass
 
 
 def _of_an_older_version(path: Path) -> RunError:
@@ -76,7 +105,7 @@ def locked(path: Path) -> Iterator[None]:
     """Keep a run directory for this process; the system lets it go when the process ends."""
     filelock = require("filelock", "train")
     check_no_links(*path.glob("*"))
-    lock = filelock.FileLock(path / ".lock")
+    lock = filelock.FileLock(path / LOCK)
     try:
         with writing(path):
             path.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from ..data import Kind
+from ..data.load import SETS
 from ..errors import RunError
 from ..methods import METHODS
 from ..models import build_model, is_ours
@@ -51,6 +53,17 @@ def structure(model: Factory, num_classes: int, shape: tuple[int, ...], kind: Ki
     arguments = repr((model.args, model.keywords)) if isinstance(model, partial) else ""
     text = re.sub(r" at 0x[0-9a-f]+", "", f"{built!r}{sizes}{arguments}")
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def path_or_name(data: str) -> str:
+    """Return how a path is written without what changes nothing; any other name as it is.
+
+    Examples:
+        >>> path_or_name("./"), path_or_name("shapes:600")
+        ('.', 'shapes:600')
+    """
+    path = os.path.normpath(data)
+    return path if Path(data).exists() and path.partition(":")[0] not in SETS else data
 
 
 # ------------------------------------------------------------ what a run directory may ask for

@@ -8,6 +8,7 @@ import math
 import os
 import platform
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -22,13 +23,14 @@ from .._util.files import Json, parse_json, replacing, write_atomically, writing
 from ..checkpoints import Tensors
 from ..errors import RunError
 from ..hierarchy import Hierarchy
-from .best import keep_best
+from .begun import has_format, is_trained
 from .checkpoint import (
     Checkpoint,
     checksum,
     copy_last_checkpoint,
     digest,
     has_checkpoints,
+    last_checkpoint,
     load_checkpoint,
     remove_checkpoints,
     save_checkpoint,
@@ -39,7 +41,6 @@ from .config import Config
 from .directory import (
     CHECKPOINT,
     CHECKSUMS,
-    COMPARISON,
     CONFIG,
     DATA_CHECKSUM,
     HIERARCHY,
@@ -53,8 +54,9 @@ from .directory import (
     Metrics,
     Run,
 )
+from .find import LONGER
 from .guards import check_no_links, check_same
-from .result import Result
+from .result import BASELINE
 
 
 class RunWriter(Run):
@@ -171,6 +173,24 @@ class RunWriter(Run):
         write_atomically(self.path / METRICS, (other / METRICS).read_bytes())
         copy_last_checkpoint(other / CHECKPOINT, self.path / CHECKPOINT)
 
+    def lengthen(self, epochs: int, *, is_over: bool) -> None:
+        """Allow more epochs than the run was begun with.
+
+        Args:
+            epochs: The most from now on.
+            is_over: Whether the run would not go on with more, so that its result stays.
+        """
+        if not is_over:  # first: with the fewer epochs it would only be finished once more
+            (self.path / RESULT).unlink(missing_ok=True)
+        stored = parse_json(self.path / CONFIG)
+        stored["config"]["epochs"] = epochs
+        write_json(self.path / CONFIG, stored)
+
+    def clear(self) -> None:
+        """Remove all that was trained, so that the run begins anew."""
+        remove_trained(self.path)
+        (self.path / CONFIG).unlink()  # last: until then it says what the rest was trained with
+
     # -------------------------------------------------------------------- before and after
 
     def begin(
@@ -187,58 +207,69 @@ class RunWriter(Run):
             hierarchy: What it trains with. Defaults to None.
         """
         path = self.path / CONFIG
-        if path.is_file():
+        if path.is_file() and not self._is_only_begun:
             check_same(self.path, content, but=("workers", *but))
         elif self.is_writer:
             write_json(path, {"format": RUN, "version": VERSION, **content})
         if hierarchy is not None:
             self._begin_with(hierarchy)
 
+    @property
+    def _is_only_begun(self) -> bool:
+        """Whether there are settings, and nothing that was trained with them."""
+        return has_format(self.path, RUN) and not is_trained(self.path)
+
     def _begin_with(self, hierarchy: Hierarchy) -> None:
         """Store the hierarchy, or check that it is the same as before."""
-        if not self.has_hierarchy:
+        if not self.has_hierarchy or self._is_only_begun:
             if self.is_writer and not self.is_done:
                 hierarchy.save(self.path / HIERARCHY)
             return
-        try:
-            is_same = Hierarchy.load(self.path / HIERARCHY) == hierarchy
-        except ValueError as error:
-            raise self.changed(HIERARCHY) from error
-        if not is_same:
+        if not self.is_of(hierarchy):
             raise RunError(
                 f"{self.path} was begun with another hierarchy; give the same one to go on, or "
                 f"choose another folder."
             )
 
+    def is_of(self, hierarchy: Hierarchy) -> bool:
+        """Whether it was begun with a hierarchy."""
+        try:
+            return self.has_hierarchy and Hierarchy.load(self.path / HIERARCHY) == hierarchy
+        except ValueError as error:
+            raise self.changed(HIERARCHY) from error
 
-class ComparisonWriter:
-    """The directory of a comparison: its settings, the runs of each seed, and its result.
+    @property
+    def last_checkpoint(self) -> int | None:
+        """After how many epochs the newest checkpoint was written, None where there is none."""
+        return last_checkpoint(self.path / CHECKPOINT)
+
+
+def remove_trained(path: Path) -> None:
+    """Remove what a run was trained to, its result first, so that a kill leaves no half of it.
 
     Args:
-        path: The directory.
-        config: Every setting filled in.
-        is_writer: Whether this process writes.
+        path: The run directory, whose settings stay.
     """
+    with writing(path):
+        (path / RESULT).unlink(missing_ok=True)
+        if (path / CHECKPOINT).is_dir():
+            shutil.rmtree(path / CHECKPOINT)
+        for name in (METRICS, HIERARCHY, PREDICTIONS):
+            (path / name).unlink(missing_ok=True)
 
-    def __init__(self, path: Path, config: Config, is_writer: bool) -> None:
-        self.path, self.config, self.is_writer = path, config, is_writer
-        self._content = {"format": COMPARISON, "version": VERSION, **provenance(config)}
 
-    def begin(self) -> None:
-        """Store the settings, or check that they are as before; seeds may be added."""
-        if (self.path / CONFIG).is_file():
-            check_same(self.path, self._content, but=("seeds", "workers"))
-        if not self.is_writer:
-            return
-        write_json(self.path / CONFIG, self._content)
-        if not all((self.path / f"seed-{seed}").is_dir() for seed in self.config.seeds):
-            (self.path / RESULT).unlink(missing_ok=True)  # it lacks the seeds to come
+def remove_other_baselines(path: Path) -> None:
+    """Remove baselines of a seed that went on for another number of epochs.
 
-    def finish(self, result: Result) -> None:
-        """Store what came out, and a copy of the run to use."""
-        if self.is_writer:
-            keep_best(self.path, result.best)
-            write_json(self.path / RESULT, {**self._content, **result.to_dict()})
+    A comparison takes the longest for its baseline, which may be of an earlier, shorter one.
+
+    Args:
+        path: The baseline to keep.
+    """
+    for other in path.parent.glob(f"{BASELINE}-*"):
+        if other != path and LONGER.fullmatch(other.name):
+            remove_trained(other)
+            shutil.rmtree(other)
 
 
 def _first_lines(path: Path, count: int) -> tuple[Any, int]:

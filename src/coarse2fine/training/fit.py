@@ -14,20 +14,24 @@ from typing import Any
 
 from torch import nn
 
+from ..curriculum import equal_shares
 from ..data import Data, Source, input_shape
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
+from ..runs.begun import kept_once_trained
+from ..runs.comparison import ComparisonWriter
 from ..runs.config import GIVEN, Config
-from ..runs.guards import locked
+from ..runs.guards import check_writable
 from ..runs.hierarchies import read_hierarchy
-from ..runs.identity import import_path, structure, trust
+from ..runs.identity import import_path, path_or_name, structure, trust
 from ..runs.result import Result, RunResult
-from ..runs.writer import ComparisonWriter
 from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
 from .seed import SeedRuns
+
+RUNS = Path("runs")  # where directories are that have no name given
 
 
 def fit(
@@ -81,6 +85,7 @@ def fit(
         >>> print(result)  # doctest: +SKIP
     """
     asked = _named(data, model, hierarchy, **settings)
+    check_writable(RUNS if out is None else Path(out))
     with memory_errors_explained():
         source = load_data(
             data,
@@ -98,12 +103,13 @@ def fit(
             asked = replace(asked, model=f"{asked.model}#{made}")
         config = resolve(asked, source)
         given = given_hierarchy(hierarchy, config, source)
-        path = Path("runs") / default_name(config, source, given) if out is None else Path(out)
+        check_length(config, given)
+        path = RUNS / default_name(config, source, given) if out is None else Path(out)
         fabric = launch(config, peer_seconds)
         is_writer = fabric.is_global_zero
         with (
             lost_peers_explained(fabric, peer_seconds),
-            locked(path) if is_writer else nullcontext(),
+            kept_once_trained(path) if is_writer else nullcontext(),
         ):
             told = watcher if watcher is not None and is_writer else Watcher()
             told.compare(path, config)
@@ -123,6 +129,7 @@ def fit(
                     path,
                     told,
                     checkpoint_seconds,
+                    lengthens=True,
                 )
                 runs += of_seed.train()
                 remarks += of_seed.remarks.values()
@@ -149,9 +156,10 @@ def resolve(config: Config, source: Source) -> Config:
 
 
 def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = None) -> str:
-    """Return a directory's name: the same for the same settings and data, seeds aside."""
-    settings = config.to_dict()
-    del settings["seeds"], settings["workers"]  # which may change from call to call
+    """Return a directory's name: the same for the same data and settings but seeds and epochs."""
+    settings = {**config.to_dict(), "data": path_or_name(config.data)}
+    for name in ("seeds", "epochs", "workers"):  # which may change from call to call
+        del settings[name]
     if config.data == GIVEN:
         train = source.train
         settings["data"] = Data(source.kind, train, train, source.test or train).fingerprint()
@@ -159,10 +167,38 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
         settings["hierarchy"] = hierarchy.to_dict()
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     data = Path(config.data)
-    parts = [data.stem, str(config.model).partition("#")[0].rpartition(":")[2]]
+    name = data.stem or data.resolve().stem
+    parts = [name, str(config.model).partition("#")[0].rpartition(":")[2]]
     if data.stem == "train":  # a file whose folder says more
         parts[0] = data.resolve().parent.name
     return re.sub(r"[^\w.+-]+", "-", "-".join(parts)) + f"-{digest[:8]}"
+
+
+def check_length(config: Config, hierarchy: Hierarchy | None) -> None:
+    """Raise a `ValueError` for a curriculum that would not reach the classes, before training.
+
+    Args:
+        config: Every setting filled in.
+        hierarchy: The given one; None where it is made from a baseline that is yet to be trained.
+    """
+    if not config.is_needed("length"):
+        return
+    epochs, length = config.epochs or 1, config.curriculum_epochs
+    if isinstance(length, int) and length > epochs:
+        raise ValueError(
+            f"curriculum_epochs={length} is beyond the {epochs} epochs of the training, so the "
+            f"classes would never be reached; give at most {epochs}, or a larger epochs=."
+        )
+    levels = 2  # there are at least so many, however the baseline turns out
+    if hierarchy is not None:
+        levels = len(hierarchy.max_levels(config.max_levels or len(hierarchy.levels)).levels)
+    shortest = length if isinstance(length, int) else 1  # a rule may give as few as this
+    finest = max(equal_shares(shortest, levels), default=0)
+    if finest >= epochs:
+        raise ValueError(
+            f"with {levels} levels the classes are trained from epoch {finest + 1} on, but the "
+            f"training has only {epochs}; give a larger epochs= or a smaller max_levels=."
+        )
 
 
 def _named(data: Any, model: Any, hierarchy: Any, **settings: Any) -> Config:

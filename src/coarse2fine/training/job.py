@@ -20,6 +20,7 @@ from ..heads import find_head
 from ..methods import build_method
 from ..methods.base import Method, Plan
 from ..models import build_model
+from ..runs.checkpoint import digest
 from ..runs.config import Config
 from ..runs.directory import DataFacts
 from ..runs.identity import Factory
@@ -55,6 +56,8 @@ class Job:
         reads_head: Whether the final layer is read afterwards. Defaults to False.
         continued: A finished training of the same that this one goes on from. Defaults to
             None.
+        lengthens: Whether a run that was begun with fewer epochs is gone on with, and can be
+            again. Defaults to False: it is refused.
     """
 
     path: Path
@@ -66,6 +69,7 @@ class Job:
     plan: Plan
     reads_head: bool = False
     continued: RunResult | None = None
+    lengthens: bool = False
 
     @property
     def seed(self) -> int:
@@ -128,6 +132,15 @@ class Job:
             **provenance(self.config),
             "method": self.method,
             "data": asdict(facts),
+            "plan": self.given_by_others(),
+        }
+
+    def given_by_others(self) -> Json:
+        """Return what the method was given that follows from other runs, the hierarchy aside."""
+        vectors = self.plan.class_vectors
+        return {
+            "curriculum_epochs": self.plan.curriculum_epochs,
+            "class_vectors": None if vectors is None else digest(vectors.tolist()),
         }
 
     def result(

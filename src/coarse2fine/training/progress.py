@@ -29,6 +29,9 @@ class Watcher:
     def compare(self, path: Path, config: Config) -> None:
         """A comparison begins or goes on, in a directory and by settings that are all filled in."""
 
+    def note(self, text: str) -> None:
+        """Something is to be said, such as what is taken over from an earlier call."""
+
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
         """A training begins or goes on, for at most so many epochs."""
 
@@ -56,6 +59,11 @@ class Watchers(Watcher):
         """Tell all."""
         for watcher in self.watchers:
             watcher.compare(path, config)
+
+    def note(self, text: str) -> None:
+        """Tell all."""
+        for watcher in self.watchers:
+            watcher.note(text)
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
         """Tell all."""
@@ -98,6 +106,10 @@ class TerminalProgress(Watcher):
         self._bars.start()
         self._task: Any = None
 
+    def note(self, text: str) -> None:
+        """Show it as a line."""
+        self._console.print(printable(text))
+
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
         """Show a bar."""
         name = printable(f"seed {seed} {method}")
@@ -129,6 +141,10 @@ class TerminalProgress(Watcher):
 
 class JsonLines(Watcher):
     """Writes a line of JSON for everything that happens, for programs to read."""
+
+    def note(self, text: str) -> None:
+        """Write it."""
+        self._write("note", {"text": text})
 
     def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:
         """Write that a training begins."""

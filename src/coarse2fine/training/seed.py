@@ -24,6 +24,7 @@ from ..runs.find import longer_baseline
 from ..runs.identity import Factory
 from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
+from ..runs.writer import remove_other_baselines
 from .job import Job
 from .progress import Watcher
 from .recipes import recipe_for
@@ -45,6 +46,7 @@ class SeedRuns:
         watcher: Told what happens.
         checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
         search: The folder of the search for T. Defaults to ``"search"``.
+        lengthens: See `Job`. Defaults to False.
 
     Attributes:
         remarks: What to bear in mind about the results, by what it is about.
@@ -60,6 +62,7 @@ class SeedRuns:
     watcher: Watcher
     checkpoint_seconds: float = 10.0
     search: str = "search"
+    lengthens: bool = False
     remarks: dict[str, str] = field(default_factory=dict, init=False)
 
     @property
@@ -75,7 +78,12 @@ class SeedRuns:
         for method in self.config.methods:
             results.append(self.run(method))
             longest = max(longest, results[-1].epochs)
-        return results if self.baseline is None else [self.longer_baseline(longest), *results]
+        if self.baseline is None:
+            return results
+        baseline = self.longer_baseline(longest)
+        if self.fabric.is_global_zero:
+            remove_other_baselines(baseline.path)  # of fewer epochs than are allowed now
+        return [baseline, *results]
 
     @cached_property
     def data(self) -> Data:
@@ -241,7 +249,8 @@ class SeedRuns:
         )
         folder = self.path / f"seed-{self.seed}" / (longer_baseline(exactly) if exactly else name)
         reads_head = method == PLAIN and self._is_head_read(config)
-        job = Job(folder, name, method, data, config, model, plan, reads_head, continued)
+        others = (reads_head, continued, self.lengthens)
+        job = Job(folder, name, method, data, config, model, plan, *others)
         result = Trainer(self.fabric, job, self.watcher, self.checkpoint_seconds).train()
         self._remark(result, exactly or config.epochs)
         return result

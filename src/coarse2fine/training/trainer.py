@@ -36,6 +36,7 @@ from .finite import (
     non_finite_weights,
 )
 from .job import Job
+from .longer import goes_on, lengthened
 from .progress import Watcher
 from .state import (
     Progress,
@@ -84,6 +85,8 @@ class Trainer:
     def train(self) -> RunResult:
         """Train, go on where training was, or read what is done."""
         fabric, job, run = self.fabric, self.job, self.run
+        if job.lengthens:
+            self._lengthen()
         run.begin(job.content(), irrelevant_settings(job.method), job.plan.hierarchy)
         if not run.is_done:
             allowed = sum(stage.exactly or stage.epochs for stage in self.method.stages)
@@ -100,9 +103,22 @@ class Trainer:
                     self._finish()
         fabric.barrier()
         result = RunResult.load(run.path)
-        run.tidy(keep_last=job.name == BASELINE)  # a longer method may have it go on
+        run.tidy(keep_last=job.name == BASELINE or self._may_go_on)
         self.watcher.end(result)
         return result
+
+    def _lengthen(self) -> None:
+        """Have a run that was begun with fewer epochs be one of as many as are allowed now."""
+        said = lengthened(self.run, self.job, self.method) if self.run.is_writer else None
+        if said:
+            self.watcher.note(f"seed {self.job.seed} {self.job.name}: {said}.")
+        self.fabric.barrier()  # the others look at what the writer has just changed
+
+    @property
+    def _may_go_on(self) -> bool:
+        """Whether the last checkpoint is of use to a run that is allowed more epochs."""
+        is_of_use = self.job.lengthens and goes_on(self.job.method) and not self.config.milestones
+        return is_of_use and not self.progress.has_stalled(self.method.stages[-1])
 
     def _begin(self) -> None:
         """Be ready to train: with the samples, and where the run's last checkpoint was."""
