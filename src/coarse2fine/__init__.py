@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .hierarchy import Hierarchy
     from .loss import CoarseToFineLoss
     from .metrics import (
+        balanced_accuracy,
         confusion_matrix,
         level_accuracies,
         mistake_heights,
@@ -49,6 +50,7 @@ _HOMES = {
     "Result": "runs.result",
     "RunError": "errors",
     "RunResult": "runs.result",
+    "balanced_accuracy": "metrics",
     "best_candidate": "curriculum",
     "capped_length": "curriculum",
     "class_distances": "distances",
@@ -80,6 +82,7 @@ __all__ = [
     "Result",
     "RunError",
     "RunResult",
+    "balanced_accuracy",
     "best_candidate",
     "capped_length",
     "class_distances",

@@ -13,7 +13,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from .._util.files import Json
-from ..methods import PLAIN, find_method
+from ..methods import PLAIN, find_method, weighs_classes
 from . import parsers, rules
 from .settings import Part, config_fields, documented, setting
 
@@ -194,6 +194,18 @@ class Config:
     momentum: float | None = setting(
         None, "training", "Of sgd.", rules.at_least(0), unset=_BY_RECIPE
     )
+    class_weights: str | None = setting(
+        None,
+        "training",
+        "Count classes in the training loss: balanced makes rare classes count as much as frequent "
+        "ones.",
+        rules.one_of("balanced"),
+        about="How much the classes count in the training loss: ``'balanced'`` weighs each sample "
+        "by n / (K n_k), for K classes of which its own has n_k of the n training samples, so "
+        "that every class counts the same.",
+        unset="every sample counts the same",
+        metavar="balanced",
+    )
     weight_decay: float | None = setting(
         None,
         "training",
@@ -280,6 +292,7 @@ class Config:
                 field.check(value)
                 object.__setattr__(self, name, value)
         self._check_baseline()
+        self._check_class_weights()
 
     def _check_baseline(self) -> None:
         """Raise where something is to be made from a baseline that is not trained."""
@@ -297,6 +310,16 @@ class Config:
                 f"without a baseline, curriculum_epochs must be a number, as the rule "
                 f"{self.curriculum_epochs!r} looks at the baseline."
             )
+
+    def _check_class_weights(self) -> None:
+        """Raise where classes are to be weighed by a method that would not do it."""
+        for method in self.methods if self.class_weights is not None else ():
+            if not weighs_classes(method):
+                raise ValueError(
+                    f"the method {method} does not weigh classes, so class_weights= does not go "
+                    f"with it; leave one of them out, or let its class use Method.weighed and "
+                    f"declare weighs_classes = True."
+                )
 
     def with_recipe(self, recipe: "Config", **changes: Any) -> "Config":
         """Return the settings with those that are None taken from a recipe.
