@@ -31,11 +31,16 @@ def command(
     method: options.MethodOfRun = None,
     seed: options.SeedOfRun = None,
     model: options.ModelOfRun = None,
-    split: Annotated[str, typer.Option(metavar="|".join(PARTS), help="Which part.")] = "test",
+    split: Annotated[
+        str, typer.Option(metavar="|".join(PARTS), help="Evaluate on this part of the data.")
+    ] = "test",
     target: options.Target = None,
     text: options.Text = None,
     batch_size: Annotated[
-        int | None, typer.Option(metavar="N", help="Default: as in training.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Evaluate so many samples at a time. Default: as in training."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
 ) -> None:

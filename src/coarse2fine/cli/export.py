@@ -35,9 +35,12 @@ def command(
     model: options.ModelOfRun = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Default: model.safetensors or model.onnx in the run."),
+        typer.Option(
+            metavar="FILE",
+            help="Write this file. Default: model.safetensors or model.onnx in the run.",
+        ),
     ] = None,
-    onnx: Annotated[bool, typer.Option("--onnx", help="As ONNX, for any batch size.")] = False,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Export ONNX, for any batch size.")] = False,
 ) -> None:
     """Export a run's model as one file.
 

@@ -20,11 +20,17 @@ EXAMPLES = (
 
 def command(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A hierarchy (.json); it is saved back there.")
+        Path,
+        typer.Argument(metavar="FILE", help="The hierarchy (.json) to change; it is saved there."),
     ],
     port: Annotated[
         int,
-        typer.Option(metavar="N", min=0, max=65535, help="On this machine only. Default: any."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Serve the page at this port of this machine. Default: any.",
+        ),
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
