@@ -97,7 +97,5 @@ def test_a_loss_of_ones_own_must_say_so_itself():
 
 def test_a_constructor_that_keeps_its_plan_to_itself_is_refused():
     build_method("test_weighed_losses:Forgetful", PLAN)
-    with pytest.raises(
-        ValueError, match=r"Forgetful has not been .*super\(\).__init__\(plan"
-    ):
+    with pytest.raises(ValueError, match=r"Forgetful has not been .*super\(\).__init__\(plan"):
         build_method("test_weighed_losses:Forgetful", WEIGHED)

@@ -67,9 +67,7 @@ def test_weights_count_the_samples_to_train_on_and_parts_of_a_batch_add_up(tmp_p
 
 def test_a_method_that_does_not_weigh_is_refused():
     Config(methods=("test_class_weights:Own",))
-    with pytest.raises(
-        ValueError, match="method test_class_weights:Own does not weigh classes"
-    ):
+    with pytest.raises(ValueError, match="method test_class_weights:Own does not weigh classes"):
         Config(methods=("test_class_weights:Own",), class_weights="balanced")
 
 

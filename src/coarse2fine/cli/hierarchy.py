@@ -30,9 +30,9 @@ def command(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="The source is a checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), a matrix of distances, "
-            "embeddings or confusions (.npy, .npz, .csv), a hierarchy (.json), a taxonomy (.json, "
-            ".csv) or a run.",
+            help="The source is a checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), a matrix of "
+            "distances, embeddings or confusions (.npy, .npz, .csv), a hierarchy (.json), a "
+            "taxonomy (.json, .csv) or a run.",
         ),
     ],
     metric: Annotated[str, options.METRIC] = "embedding",

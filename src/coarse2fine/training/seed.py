@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from .. import heads
@@ -24,6 +23,7 @@ from ..runs.find import longer_baseline
 from ..runs.identity import Factory
 from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
+from .fabric import Fabric
 from .job import Job
 from .progress import Watcher
 from .recipes import recipe_for
