@@ -7,6 +7,7 @@ from sklearn import metrics as sklearn_metrics
 
 from coarse2fine import (
     Hierarchy,
+    balanced_accuracy,
     confusion_matrix,
     level_accuracies,
     mistake_heights,
@@ -31,6 +32,22 @@ def test_confusion_matrix_counts_true_rows_and_predicted_columns(kind, rng):
 def test_confusion_matrix_has_room_for_unseen_classes():
     assert confusion_matrix([0], [1], num_classes=4).shape == (4, 4)
     assert confusion_matrix([], [], num_classes=4).sum() == 0
+
+
+@KINDS
+def test_balanced_accuracy_equals_scikit_learn(kind, rng):
+    targets = rng.choice([0, 1, 2, 5], 300, p=[0.7, 0.2, 0.06, 0.04])
+    predictions = np.where(rng.random(300) < 0.5, targets, rng.choice([0, 1, 2, 5], 300))
+    expected = sklearn_metrics.balanced_accuracy_score(targets, predictions)
+    found = balanced_accuracy(kind(predictions.tolist()), kind(targets.tolist()))
+    assert found == pytest.approx(expected)
+
+
+def test_balanced_accuracy_counts_the_classes_that_there_are():
+    assert balanced_accuracy([3, 1], [0, 1]) == 0.5  # a prediction may be of any class
+    assert np.isnan(balanced_accuracy([], []))
+    with pytest.raises(ValueError, match="targets"):
+        balanced_accuracy([0], [-1])
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])

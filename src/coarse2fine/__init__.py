@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .inference.load import load_classifier
     from .loss import CoarseToFineLoss
     from .metrics import (
+        balanced_accuracy,
         confusion_matrix,
         level_accuracies,
         mistake_heights,
@@ -56,6 +57,7 @@ _HOMES = {
     "Result": "runs.result",
     "RunError": "errors",
     "RunResult": "runs.result",
+    "balanced_accuracy": "metrics",
     "best_candidate": "curriculum",
     "capped_length": "curriculum",
     "class_distances": "distances",
@@ -93,6 +95,7 @@ __all__ = [
     "Result",
     "RunError",
     "RunResult",
+    "balanced_accuracy",
     "best_candidate",
     "capped_length",
     "class_distances",

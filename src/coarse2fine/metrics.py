@@ -37,6 +37,28 @@ def confusion_matrix(predictions: Any, targets: Any, num_classes: int | None = N
     return cells.reshape(num_classes, num_classes)
 
 
+def balanced_accuracy(predictions: Any, targets: Any) -> float:
+    """Return the mean over the classes of the share of each that is predicted right.
+
+    Every class counts the same, however many samples it has; classes without any do not count.
+    It is scikit-learn's ``balanced_accuracy_score``.
+
+    Args:
+        predictions: Class indices of any shape.
+        targets: The true class indices, in the same shape.
+
+    Examples:
+        >>> balanced_accuracy([0, 0, 0, 0], [0, 0, 0, 1])
+        0.5
+    """
+    predictions, targets = _pair(predictions, targets)
+    targets = to_class_indices(targets, int(targets.max(initial=-1)) + 1, "targets")
+    counts = np.bincount(targets)
+    hits = np.bincount(targets[predictions == targets], minlength=len(counts))
+    present = counts > 0
+    return _mean(hits[present] / counts[present])
+
+
 def top_k_accuracy(scores: Any, targets: Any, k: int = 1) -> float:
     """Return the share of targets among the `k` classes of highest score.
 

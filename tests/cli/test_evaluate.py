@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from sklearn.metrics import recall_score
 
 from coarse2fine import Result, RunResult, level_accuracies, mistake_severity, top_k_accuracy
 from coarse2fine.cli.evaluate import with_classes
@@ -81,6 +82,9 @@ def test_of_other_data_it_takes_all_and_matches_classes_by_name(c2f, comparison,
     assert found["samples"] == 12
     assert found["accuracy"] == pytest.approx(top_k_accuracy(torch.cat(logits), targets))
     assert found["top_5_accuracy"] == pytest.approx(top_k_accuracy(torch.cat(logits), targets, 5))
+    predictions, own = torch.cat(logits).argmax(1), sorted(set(targets))
+    wanted = recall_score(targets, predictions, labels=own, average="macro", zero_division=0)
+    assert found["balanced_accuracy"] == pytest.approx(wanted)
 
 
 def test_images_are_brought_to_the_size_of_the_training(c2f, comparison, photos):
@@ -96,6 +100,7 @@ def test_people_get_a_table(c2f, comparison):
     assert first == f"{comparison}/seed-0/continuous on shapes:300, test: 60 samples"
     assert [row.rpartition("  ")[0].strip() for row in rows] == [
         "accuracy",
+        "balanced accuracy",
         "top-5 accuracy",
         "accuracy at 2 clusters",
         "mistake severity",

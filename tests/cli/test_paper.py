@@ -132,9 +132,9 @@ def test_what_fails_is_code_2_after_the_table_of_the_rest(zoo, tmp_path):
     [
         (["--scale", "huge"], "there is no scale 'huge' here. Must be one of full, with-lost."),
         (["--only", "nbdt"], "nothing here is called 'nbdt'. The settings are zoo.csv-mlp; the "),
-        (["--seeds", "0"], "seeds must be different numbers from 0 on."),
-        (["--seeds", "x"], "seeds must be a number, or a list such as 0,1,2."),
-        (["--epochs", "0"], "epochs must be at least 1."),
+        (["--seeds", "0"], "--seeds must be different numbers from 0 on."),
+        (["--seeds", "x"], "--seeds must be a number, or a list such as 0,1,2."),
+        (["--epochs", "0"], "--epochs must be at least 1."),
         (["--from", "nowhere", "--seeds", "3"], "--from draws what is stored: --seeds, --data"),
         (["--from", "nowhere"], "there is no nowhere/zoo.ZOO.json: run the experiment first"),
     ],

@@ -68,6 +68,7 @@ def test_without_a_test_validation_serves_as_one(files, load):
     assert source.val is None
 
 
+@pytest.mark.filterwarnings("ignore:.*integer labels are not 0 to")
 def test_numbers_become_a_table_in_a_known_layout(files, load):
     files(train={"a": [1, 2], "b": [0.5, 1.5], "c": ["u", "u"], "d": [3, 1]})
     source = load(columns=["b", "c=u", "c=v"])

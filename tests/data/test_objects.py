@@ -64,6 +64,13 @@ class Stream(IterableDataset):
         (torch.zeros(3, 3, 8, 8, dtype=torch.float64), "image", (3, 3, 8, 8), torch.float32),
         (np.zeros((3, 8, 9, 3), np.uint8), "image", (3, 3, 8, 9), torch.uint8),
         (np.zeros((3, 3, 8, 9), np.uint8), "image", (3, 3, 8, 9), torch.uint8),
+        (np.zeros((3, 8, 9, 3), np.float32), "image", (3, 3, 8, 9), torch.float32),
+        (np.zeros((3, 8, 9, 1)), "image", (3, 1, 8, 9), torch.float32),
+        (np.zeros((3, 8, 9, 4), np.float16), "image", (3, 4, 8, 9), torch.float32),
+        (np.zeros((3, 3, 8, 9)), "image", (3, 3, 8, 9), torch.float32),
+        (np.zeros((3, 1, 8, 3)), "image", (3, 1, 8, 3), torch.float32),
+        ([np.zeros((8, 9, 3))] * 3, "image", (3, 3, 8, 9), torch.float32),
+        (torch.zeros(3, 8, 9, 3), "image", (3, 8, 9, 3), torch.float32),
         (np.zeros((3, 28, 28), np.uint8), "image", (3, 1, 28, 28), torch.uint8),
         ([Image.new("L", (9, 8))] * 3, "image", (3, 1, 8, 9), torch.uint8),
         (np.zeros((3, 5)), "table", (3, 5), torch.float32),
@@ -102,8 +109,9 @@ def test_columns_of_pandas_will_do():
     assert source.train.class_names == ("p", "q")
 
 
-def test_channels_last_are_moved_and_not_merely_renamed(rng):
-    images = rng.integers(0, 256, (3, 8, 9, 3), dtype=np.uint8)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_channels_last_are_moved_and_not_merely_renamed(rng, dtype):
+    images = rng.integers(0, 256, (3, 8, 9, 3)).astype(dtype)
     assert from_python((images, Y)).train.inputs[1, 2, 3, 4] == images[1, 3, 4, 2]
 
 
@@ -173,6 +181,7 @@ def test_other_data_sets_are_read_when_needed():
         (Image.new("RGBA", (9, 8)), "image", (3, 8, 9)),
         (Image.new("P", (9, 8)), "image", (3, 8, 9)),
         (torch.zeros(3, 8, 9), "image", (3, 8, 9)),
+        (np.zeros((8, 9, 3), np.float32), "image", (3, 8, 9)),
         (np.zeros(5), "table", (5,)),
         ([1.0, 2.0], "table", (2,)),
         (torch.tensor([4, 0]), "text", (2,)),

@@ -68,6 +68,7 @@ def test_truth_values_are_numbers_and_so_are_constants(write):
     assert load_table(write("rows.csv", rows)).train.inputs.tolist() == [[1, 3], [0, 3]]
 
 
+@pytest.mark.filterwarnings("ignore:.*integer labels are not 0 to")
 def test_parquet_columns_of_every_type_of_number(tmp_path):
     table = pa.table(
         {
@@ -137,6 +138,7 @@ def test_columns_can_be_named(write):
         (["v1", "1.5", "v1"], ("1.5", "v1"), [1, 0, 1]),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*integer labels are not 0 to")
 def test_labels_are_words_sorted_or_integers_in_their_order(write, labels, names, targets):
     path = write("rows.csv", [("x", "label"), *((1, label) for label in labels)])
     train = load_table(path).train
@@ -144,6 +146,7 @@ def test_labels_are_words_sorted_or_integers_in_their_order(write, labels, names
     assert train.targets.tolist() == targets
 
 
+@pytest.mark.filterwarnings("ignore:.*integer labels are not 0 to")
 def test_integers_that_became_floats_are_integers_again(write):
     path = write("rows.jsonl", '{"x": 1, "label": 10.0}\n{"x": 2, "label": 9}\n')
     assert load_table(path).train.class_names == ("9", "10")

@@ -25,6 +25,7 @@ from . import (
     report,
     train,
 )
+from .options import in_terms_of_options
 from .process import is_first, is_stdout_broken, say
 
 # What is wrong with what was asked for, rather than with the program.
@@ -141,7 +142,7 @@ def _show_error(error: BaseException, debug: bool) -> None:
 
 
 def one_line(error: BaseException) -> str:
-    r"""Return what an exception says, in one line.
+    r"""Return what an exception says, in one line and in terms of options.
 
     Examples:
         >>> one_line(ValueError("this\nand that"))
@@ -152,7 +153,7 @@ def one_line(error: BaseException) -> str:
     text = usage_message(error) or str(error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
-    return " ".join(text.split()) or type(error).__name__
+    return in_terms_of_options(" ".join(text.split())) or type(error).__name__
 
 
 def usage_message(error: BaseException) -> str | None:
@@ -166,4 +167,4 @@ def usage_message(error: BaseException) -> str | None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    say(f"warning: {' '.join(str(message).split())}")
+    say(f"warning: {in_terms_of_options(' '.join(str(message).split()))}")

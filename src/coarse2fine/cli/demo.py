@@ -26,11 +26,17 @@ REDUCED = (
 
 def command(
     seeds: Annotated[
-        str, typer.Option(metavar="N|LIST", help="How many, from 0; or which, as 0,1,2.")
+        str,
+        typer.Option(
+            metavar="N|LIST", help="Repeat it with so many seeds, from 0 on; or with these: 0,1,2."
+        ),
     ] = SEEDS,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where it is kept. Default: by the settings, in runs."),
+        typer.Option(
+            metavar="DIR",
+            help="Keep everything in this folder. Default: one in runs, by the settings.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write lines of JSON instead of text.")

@@ -31,11 +31,16 @@ def command(
     method: options.MethodOfRun = None,
     seed: options.SeedOfRun = None,
     model: options.ModelOfRun = None,
-    split: Annotated[str, typer.Option(metavar="|".join(PARTS), help="Which part.")] = "test",
+    split: Annotated[
+        str, typer.Option(metavar="|".join(PARTS), help="Evaluate on this part of the data.")
+    ] = "test",
     target: options.Target = None,
     text: options.Text = None,
     batch_size: Annotated[
-        int | None, typer.Option(metavar="N", help="Default: as in training.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Evaluate so many samples at a time. Default: as in training."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
 ) -> None:
@@ -122,7 +127,7 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
         samples: Of its classes.
         batch_size: Defaults to None: as in training.
     """
-    from ..metrics import level_accuracies, mistake_severity, top_k_accuracy
+    from ..metrics import balanced_accuracy, level_accuracies, mistake_severity, top_k_accuracy
     from ..runs.directory import Run
 
     logits, targets = trained.logits(samples, batch_size), samples.targets
@@ -130,6 +135,7 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
     scores: Json = {
         "samples": len(samples),
         "accuracy": float((predictions == targets).double().mean()),
+        "balanced_accuracy": balanced_accuracy(predictions, targets),
     }
     if len(trained.class_names) >= 10:
         scores["top_5_accuracy"] = top_k_accuracy(logits, targets, 5)
@@ -168,7 +174,11 @@ def _check_inputs(samples: Split, kind: str, trained: Trained) -> None:
 
 
 def _shown(scores: Json) -> str:
-    shares = {"accuracy": scores["accuracy"], "top-5 accuracy": scores.get("top_5_accuracy")}
+    shares = {
+        "accuracy": scores["accuracy"],
+        "balanced accuracy": scores["balanced_accuracy"],
+        "top-5 accuracy": scores.get("top_5_accuracy"),
+    }
     for level in scores.get("levels", [])[:-1]:
         shares[f"accuracy at {level['clusters']} clusters"] = level["accuracy"]
     rows = [(name, f"{100 * share:.2f}") for name, share in shares.items() if share is not None]

@@ -36,34 +36,46 @@ KINDS = {
 
 
 def command(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What to draw: {', '.join(KINDS)}.")],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"The figure to draw: {', '.join(KINDS)}.")
+    ],
     runs: Annotated[
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Runs, comparisons, or folders with runs as seed-N/METHOD: a panel for each. "
-            "For hierarchy, also all that c2f hierarchy reads.",
+            help="The runs, comparisons, or folders with runs as seed-N/METHOD; each is a panel. A "
+            "figure of a hierarchy also takes all that c2f hierarchy reads.",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A .svg, .png or .pdf file. Default: KIND.svg."),
+        typer.Option(
+            metavar="FILE", help="Save it as this .svg, .png or .pdf file. Default: KIND.svg."
+        ),
     ] = None,
     width: Annotated[
         float | None,
-        typer.Option(metavar="INCHES", help="Of the page's column it is printed in."),
+        typer.Option(metavar="INCHES", help="Draw it for a column of this width."),
     ] = None,
-    dpi: Annotated[int, typer.Option(metavar="N", help="Pixels an inch.")] = 300,
+    dpi: Annotated[int, typer.Option(metavar="N", help="Draw so many pixels an inch.")] = 300,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this one and the baseline; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Draw only this method and the baseline. Repeat the option for several.",
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Only this one.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Draw only the runs of this seed.")
+    ] = None,
     title: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="Instead of the folder's name; one for each panel."),
+        typer.Option(
+            metavar="TEXT",
+            help="Call the panel so, instead of by its folder. Repeat the option for each.",
+        ),
     ] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Leave titles out.")] = False,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Leave the titles out.")] = False,
 ) -> None:
     """Draw a figure of finished runs, for a paper or a page.
 

@@ -30,9 +30,9 @@ def command(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="A checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), a matrix of distances, "
-            "embeddings or confusions (.npy, .npz, .csv), a hierarchy (.json), a taxonomy (.json, "
-            ".csv) or a run.",
+            help="The source is a checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), a matrix of "
+            "distances, embeddings or confusions (.npy, .npz, .csv), a hierarchy (.json), a "
+            "taxonomy (.json, .csv) or a run.",
         ),
     ],
     metric: Annotated[str, options.METRIC] = "embedding",
@@ -40,24 +40,26 @@ def command(
     head: options.Head = None,
     model: options.ModelOfRun = None,
     max_levels: Annotated[
-        int | None, typer.Option(metavar="N", help="Thin it out to so many levels.")
+        int | None, typer.Option(metavar="N", help="Thin the hierarchy out to so many levels.")
     ] = None,
     classes: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|NAMES",
-            help="The class names in order: a file with one a line, or a list with commas.",
+            help="Take the class names, in order, from this file, one a line, or list with commas.",
         ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save the hierarchy as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Save the hierarchy as this JSON file.")
     ] = None,
     as_csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="Save it as CSV, with columns parent, child."),
+        typer.Option(
+            "--csv", metavar="FILE", help="Save it as this CSV file, with columns parent and child."
+        ),
     ] = None,
     max_lines: Annotated[
-        int, typer.Option(metavar="N", help="Cut the tree after so many lines.")
+        int, typer.Option(metavar="N", help="Cut the shown tree after so many lines.")
     ] = 80,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write the hierarchy as JSON instead of the tree.")

@@ -41,7 +41,12 @@ def command(
     ] = None,
     port: Annotated[
         int,
-        typer.Option(metavar="N", min=0, max=65535, help="On this machine only. Default: any."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=65535,
+            help="Serve the page at this port of this machine. Default: any.",
+        ),
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,13 @@ import typer
 from ..runs.config import Config
 from ..runs.settings import ConfigField, config_fields
 
+# What is no setting, but an option all the same.
+_OTHERS = {
+    "class_names": "--classes",
+    "folder": "--data",
+    "method": "--method",
+    "peer_seconds": "--peer-seconds",
+}
 _METAVARS = {str: "NAME", int: "N", float: "X"}
 
 
@@ -50,12 +59,54 @@ def parsed(texts: Mapping[str, Any], config: type = Config) -> dict[str, Any]:
 
 def setting_option(field: ConfigField) -> Any:
     """Return the option of a setting."""
-    declared = field.declared
-    flag = field.name.replace("_", "-")
+    declared, flag = field.declared, option_name(field)
     if bool in field.kinds:
-        return typer.Option(declared.option or f"--{flag}/--no-{flag}", help=declared.help)
+        both = declared.option or f"{flag}/--no-{flag.removeprefix('--')}"
+        return typer.Option(both, help=declared.help)
     metavar = declared.metavar or _METAVARS[_text_type(field)]
-    return typer.Option(declared.option or f"--{flag}", metavar=metavar, help=declared.help)
+    return typer.Option(flag, metavar=metavar, help=declared.help)
+
+
+def option_name(field: ConfigField) -> str:
+    """Return what the option of a setting is called."""
+    return field.declared.option or f"--{field.name.replace('_', '-')}"
+
+
+def in_terms_of_options(message: str, config: type = Config) -> str:
+    """Return a message in which settings are called as their options.
+
+    Messages are written for Python, where a setting is a keyword argument. Of names that are
+    also plain words only those are meant that are followed by ``=`` or begin a sentence that
+    says what they must be.
+
+    Args:
+        message: Of an error or a warning.
+        config: What declares the settings. Defaults to `Config`.
+
+    Examples:
+        >>> in_terms_of_options("epochs must be at least 1. Got 0.")
+        '--epochs must be at least 1. Got 0.'
+        >>> in_terms_of_options("name another column by target=.")
+        'name another column by --target.'
+    """
+    fields = {name: each for name, each in config_fields(config).items() if name != "data"}
+    options = {**_OTHERS, **{name: option_name(field) for name, field in fields.items()}}
+    return _naming(tuple(options), tuple(fields)).sub(
+        lambda found: options[found[0].rstrip("=")], message
+    )
+
+
+@cache
+def _naming(names: tuple[str, ...], settings: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds the names of settings in a message, outside of quotes and paths."""
+    every = "|".join(names)
+    distinct = "|".join(name for name in settings if "_" in name)  # which is no plain word
+    # What a callable takes is a parameter of its own, whatever its name.
+    begins = r"(?<![\w/'\"=.-])(?<!takes )"
+    given = rf"(?:{every})=(?=[\s,.;:)]|$)|(?:{every})(?= = )"
+    anywhere = rf"(?:{distinct})(?![\w/'\"=]|[.]\w)"
+    subject = rf"(?:(?<![\s\S])|(?<=[,;.:] ))(?:{every})(?= must | '[^']*' is )"
+    return re.compile(f"{begins}(?:{given}|{anywhere}|{subject})")
 
 
 def _parameter(field: ConfigField) -> inspect.Parameter:
@@ -89,18 +140,29 @@ DataName = Annotated[
 ]
 Folder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="DIR", help="Where a named set lies, or COARSE2FINE_DATA."),
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Look for a named set in this folder instead of COARSE2FINE_DATA.",
+    ),
 ]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run, or a comparison of several.")]
+RunPath = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a run, or of a comparison of several.")
+]
 ModelOfRun = Annotated[
     str | None,
     typer.Option(
         "--model",
         metavar="NAME",
-        help="What makes its model, if not one of ours: package.module:callable; it is imported.",
+        help="Import package.module:callable to make the run's model, if it is not one of ours.",
     ),
 ]
 MethodOfRun = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Of a comparison: baseline, staged, …")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Take the run of this method in a comparison: baseline, staged, …."
+    ),
 ]
-SeedOfRun = Annotated[int | None, typer.Option(metavar="N", help="Of a comparison.")]
+SeedOfRun = Annotated[
+    int | None, typer.Option(metavar="N", help="Take the run of this seed in a comparison.")
+]

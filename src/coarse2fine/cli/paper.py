@@ -34,29 +34,43 @@ NAMES = (
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=NAMES)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The experiment is {NAMES}")],
     scale: Annotated[
-        str, typer.Option(metavar="NAME", help="full, as in the paper; or a smaller one.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Train at this scale: full, as in the paper, or a smaller one."
+        ),
     ] = "full",
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="N|LIST", help="How many, from 0 (default: 5); or which, as 0,1,2."),
+        typer.Option(
+            metavar="N|LIST", help="Use so many seeds, from 0 on; or these: 0,1,2. Default: 5."
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A setting or a method; * for anything; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Train only this setting or method; * stands for anything. Repeat it for several.",
+        ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(metavar="N", help="The most epochs, instead of as declared.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Train for at most this many epochs, instead of as declared."
+        ),
     ] = None,
     folder: options.Folder = None,
     executor: Annotated[
         str,
-        typer.Option(metavar="NAME", help="processes, processes:N, or a Dask cluster's address."),
+        typer.Option(
+            metavar="NAME",
+            help="Run it by processes, processes:N, or a Dask cluster at this address.",
+        ),
     ] = "processes",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where everything is kept. Default: runs/paper."),
+        typer.Option(metavar="DIR", help="Keep everything in this folder. Default: runs/paper."),
     ] = None,
     source: Annotated[
         Path | None,

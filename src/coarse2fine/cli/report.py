@@ -21,24 +21,28 @@ EXAMPLES = (
 
 def command(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN…", help="Runs, or comparisons of several.")
+        list[Path],
+        typer.Argument(metavar="RUN…", help="The folders of runs, or of comparisons of several."),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help=f"The page. Default: {NAME} in the folder of the run; of several, here.",
+            help=f"Save the page as this. Default: {NAME} in the run's folder; of several, here.",
         ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose classes and mistakes are shown in detail."),
+        typer.Option(
+            metavar="NAME", help="Show the classes and mistakes of this method in detail."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Whose hierarchy orders the classes.")
+        int | None,
+        typer.Option(metavar="N", help="Order the classes by the hierarchy of this seed."),
     ] = None,
     examples: Annotated[
-        int, typer.Option(metavar="N", help="Images shown of each class; 0 for none.")
+        int, typer.Option(metavar="N", help="Show this many images of each class; 0 shows none.")
     ] = 4,
     folder: options.Folder = None,
     is_opened: Annotated[

@@ -29,14 +29,19 @@ def command(
     *,
     peer_seconds: Annotated[
         float,
-        typer.Option(metavar="X", help="How long processes wait for one that does not answer."),
+        typer.Option(
+            metavar="X", help="Wait this many seconds for a process that does not answer."
+        ),
     ] = 600.0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where it is kept. Default: by the settings, in runs."),
+        typer.Option(
+            metavar="DIR",
+            help="Keep everything in this folder. Default: one in runs, by the settings.",
+        ),
     ] = None,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write for TensorBoard too.")
+        bool, typer.Option("--tensorboard", help="Write the curves for TensorBoard too.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write lines of JSON instead of text.")

@@ -149,8 +149,8 @@ def _folder(name: str, folder: str | Path | None) -> Path:
     found = folder or os.environ.get(VARIABLE)
     if not found:
         raise ValueError(
-            f"{name} must be on this machine: say in which folder by --data DIR (folder= in "
-            f"Python) or the environment variable {VARIABLE}."
+            f"{name} must be on this machine: say in which folder by folder= or the "
+            f"environment variable {VARIABLE}."
         )
     path = Path(found)
     if not path.is_dir():

@@ -116,6 +116,27 @@ def input_shape(split: Split) -> tuple[int, ...]:
     return tuple(split.sample(0).shape)
 
 
+def balanced_class_weights(targets: Any, num_classes: int) -> Array:
+    """Return weights by which every class counts the same, as scikit-learn balances them.
+
+    A sample of a class with n_k of the n samples has the weight n / (K n_k), where K counts the
+    classes that have samples; so the mean over all samples is 1. A class without any has 1.
+
+    Args:
+        targets: The class of each sample, integers from 0.
+        num_classes: How many classes there are.
+
+    Examples:
+        >>> balanced_class_weights([0, 0, 0, 1], 3).round(2).tolist()
+        [0.67, 2.0, 1.0]
+    """
+    counts = np.bincount(np.asarray(targets), minlength=num_classes)
+    present = counts > 0
+    weights: Array = np.ones(num_classes)
+    weights[present] = counts.sum() / (present.sum() * counts[present])
+    return weights
+
+
 def class_shares(counts: IntArray, total: int) -> IntArray:
     """Return how many of each class to take so that `total` are as balanced as can be.
 

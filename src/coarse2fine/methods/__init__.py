@@ -53,6 +53,23 @@ def find_method(name: str) -> type[Method]:
     return found
 
 
+def weighs_classes(name: str) -> bool:
+    """Return whether a method's loss counts samples by the weights of their classes.
+
+    Only the class that defines the loss can tell: one that inherits from a method and has a
+    ``forward`` of its own says so itself.
+
+    Args:
+        name: See `find_method`.
+
+    Examples:
+        >>> weighs_classes("staged")
+        True
+    """
+    own = next(kind for kind in find_method(name).__mro__ if "forward" in vars(kind))
+    return bool(vars(own).get("weighs_classes", False))
+
+
 def build_method(name: str, plan: Plan, settings: Settings | None = None) -> Method:
     """Return a new method for a plan.
 
@@ -64,6 +81,11 @@ def build_method(name: str, plan: Plan, settings: Settings | None = None) -> Met
     """
     kind: Any = find_method(name)
     method: Method = kind(plan, **settings_of(name, settings or {}))
+    if plan.class_weights is not None and method.class_weights is None:
+        raise ValueError(
+            f"the method {name} has not been given the weights of the classes; let its "
+            f"constructor call super().__init__(plan)."
+        )
     return method
 
 

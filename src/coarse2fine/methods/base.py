@@ -54,6 +54,8 @@ class Plan:
         num_samples: How many samples there are to train on. Defaults to 0.
         class_vectors: The final layer's weight in the trained baseline, one row a class.
         exactly: See `Stage`; for plain training alone. Defaults to None.
+        class_weights: How much a sample of each class counts in the loss. Defaults to None: all
+            count alike.
     """
 
     num_classes: int
@@ -65,6 +67,7 @@ class Plan:
     num_samples: int = 0
     class_vectors: NDArray[Any] | None = None
     exactly: int | None = None
+    class_weights: NDArray[Any] | None = None
 
     @property
     def single_stage(self) -> tuple[Stage, ...]:
@@ -84,6 +87,8 @@ class Method(nn.Module, ABC):
         needs: What its plan must have beside numbers: ``"hierarchy"``, ``"length"`` (T),
             ``"class_vectors"``.
         least: The smallest valid value of each setting that has one.
+        weighs_classes: Whether its `forward` counts each sample by the weight of its class, as
+            `weighed` does. A subclass with a `forward` of its own declares it again.
         stages: In the order in which they are trained; the last is on the target classes.
         level: The level of the hierarchy in force, None where there is none.
         clusters: Class → output at that level, None where each class is its own.
@@ -91,9 +96,18 @@ class Method(nn.Module, ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
     least: ClassVar[Mapping[str, float]] = {}
+    weighs_classes: ClassVar[bool] = False
+    class_weights: Tensor | None
     stages: tuple[Stage, ...]
     level: int | None = None
     clusters: Tensor | None = None
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        super().__init__()
+        given = None if plan is None else plan.class_weights
+        weights = None if given is None else torch.as_tensor(given, dtype=torch.float32)
+        # Not saved, as they are made from the run's own samples.
+        self.register_buffer("class_weights", weights, persistent=False)
 
     def begin_epoch(self, stage: int, epoch: int, sample_losses: Callable[[], Tensor]) -> None:
         """Prepare for an epoch.
@@ -109,6 +123,25 @@ class Method(nn.Module, ABC):
     @abstractmethod
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean loss of a batch, or of this process's part of one."""
+
+    @property
+    def reduction(self) -> str:
+        """What a loss of torch's has to return: the mean, or one loss a sample to be weighed."""
+        return "mean" if self.class_weights is None else "none"
+
+    def weighed(self, loss: Tensor, batch: Batch) -> Tensor:
+        """Return the mean loss, each sample counted by the weight of its class.
+
+        The sum is divided by the number of samples, not by the sum of their weights, which
+        would make a batch in several parts another than the same batch as a whole.
+
+        Args:
+            loss: Of a batch, by `reduction`.
+            batch: Whose classes the weights are of.
+        """
+        if self.class_weights is None:
+            return loss
+        return (loss * self.class_weights[batch.targets]).mean()
 
     def end_batch(self, total: Callable[[Tensor], Tensor]) -> None:
         """Learn from a batch, after the model has.

@@ -20,16 +20,17 @@ class Continuous(Method):
     """
 
     needs = frozenset({"hierarchy", "length"})
+    weighs_classes = True
     levels: Tensor
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__(plan)
         if plan.curriculum_epochs is None:
             raise ValueError("the continuous curriculum needs its length, curriculum_epochs.")
         hierarchy = needed_hierarchy(plan)
         # Buffers, so that they move with the method; not saved, as the run has the hierarchy.
         self.register_buffer("levels", stacked_levels(hierarchy), persistent=False)
-        self.criterion = CoarseToFineLoss(hierarchy)
+        self.criterion = CoarseToFineLoss(hierarchy, reduction=self.reduction)
         self._curriculum = Curriculum(self.criterion, epochs=plan.curriculum_epochs)
         finest = self._curriculum.finest_epoch
         if finest >= plan.epochs:
@@ -50,5 +51,4 @@ class Continuous(Method):
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean loss at the level in force."""
-        loss: Tensor = self.criterion(logits, batch.targets)
-        return loss
+        return self.weighed(self.criterion(logits, batch.targets), batch)

@@ -83,6 +83,7 @@ class ClassParameters(Method):
         class_weight_decay: Of the temperatures' logarithms. Defaults to 1e-4.
     """
 
+    weighs_classes = True
     least: ClassVar[Mapping[str, float]] = {
         "class_init": SMALLEST_INIT,
         "class_learning_rate": 0,
@@ -97,7 +98,7 @@ class ClassParameters(Method):
         class_learning_rate: float = 0.1,
         class_weight_decay: float = 1e-4,
     ) -> None:
-        super().__init__()
+        super().__init__(plan)
         self.stages = plan.single_stage
         self.classes = LogParameters(
             plan.num_classes, class_init, class_learning_rate, class_weight_decay
@@ -125,9 +126,11 @@ class ClassParameters(Method):
             # The mean over the whole batch, whose parts are added up in `end_batch`. With
             # σ = Σ exp(c), the derivative of log σ by one c is exp(c) / σ.
             slope = _slope(scaled.detach(), batch.targets) / batch.total
+            if self.class_weights is not None:
+                slope = slope * self.class_weights[batch.targets]
             for (parameters, entries), term in zip(parts, terms, strict=True):
                 parameters.add(entries, slope * term / temperature)
-        return F.cross_entropy(scaled, batch.targets)
+        return self.weighed(F.cross_entropy(scaled, batch.targets, reduction=self.reduction), batch)
 
     def end_batch(self, total: Callable[[Tensor], Tensor]) -> None:
         """Change the temperatures."""

@@ -81,10 +81,11 @@ class NBDT(Method):
     """
 
     needs = frozenset({"class_vectors"})
+    weighs_classes = True
     least: ClassVar[Mapping[str, float]] = {"weight": 0}
 
     def __init__(self, plan: Plan, *, weight: float = 1.0) -> None:
-        super().__init__()
+        super().__init__(plan)
         if plan.class_vectors is None:
             raise ValueError("this method needs the final layer of a trained model.")
         if len(plan.class_vectors) != plan.num_classes:
@@ -100,8 +101,10 @@ class NBDT(Method):
         """Return the sum of both mean losses."""
         # nll_loss, as these are log-probabilities; the authors' code puts them through another
         # softmax, which flattens them.
-        paths = F.nll_loss(self.tree.log_probabilities(logits), batch.targets)
-        return F.cross_entropy(logits, batch.targets) + self.weight * paths
+        log_paths, how = self.tree.log_probabilities(logits), self.reduction
+        paths = F.nll_loss(log_paths, batch.targets, reduction=how)
+        plain = F.cross_entropy(logits, batch.targets, reduction=how)
+        return self.weighed(plain + self.weight * paths, batch)
 
     def decide(self, logits: Tensor) -> dict[str, Tensor]:
         """Return the tree's predictions, by soft and by hard inference."""

@@ -12,10 +12,12 @@ from .base import Method, Plan
 class Plain(Method):
     """Cross-entropy on the target classes from the first epoch to the last."""
 
+    weighs_classes = True
+
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__(plan)
         self.stages = plan.single_stage
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross-entropy."""
-        return F.cross_entropy(logits, batch.targets)
+        return self.weighed(F.cross_entropy(logits, batch.targets, reduction=self.reduction), batch)

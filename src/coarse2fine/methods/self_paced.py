@@ -28,11 +28,12 @@ class SelfPaced(Method):
     """
 
     least: ClassVar[Mapping[str, float]] = {"warm_epochs": 1, "growth": 1.01}
+    weighs_classes = True
     threshold: Tensor
     is_complete: Tensor
 
     def __init__(self, plan: Plan, *, warm_epochs: int = 1, growth: float = 1.3) -> None:
-        super().__init__()
+        super().__init__(plan)
         self.stages = plan.single_stage
         self.warm_epochs = warm_epochs
         self.growth = growth
@@ -61,9 +62,11 @@ class SelfPaced(Method):
         plain training, and a batch in which none counts is no division by zero.
         """
         if self.counts is None:
-            return F.cross_entropy(logits, batch.targets)
+            loss = F.cross_entropy(logits, batch.targets, reduction=self.reduction)
+            return self.weighed(loss, batch)
         losses = F.cross_entropy(logits, batch.targets, reduction="none")
-        return (losses * self.counts[batch.rows.to(losses.device)]).mean()
+        counted = losses * self.counts[batch.rows.to(losses.device)]
+        return self.weighed(counted, batch).mean()
 
 
 def median(losses: Tensor) -> Tensor:

@@ -21,10 +21,11 @@ class Staged(Method):
     """
 
     needs = frozenset({"hierarchy"})
+    weighs_classes = True
     levels: Tensor
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__()
+        super().__init__(plan)
         hierarchy = needed_hierarchy(plan)
         self.register_buffer("levels", stacked_levels(hierarchy), persistent=False)
         *coarse, classes = hierarchy.num_clusters
@@ -39,6 +40,5 @@ class Staged(Method):
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross-entropy on the level's clusters."""
-        return F.cross_entropy(
-            logits, batch.targets if self.clusters is None else self.clusters[batch.targets]
-        )
+        groups = batch.targets if self.clusters is None else self.clusters[batch.targets]
+        return self.weighed(F.cross_entropy(logits, groups, reduction=self.reduction), batch)

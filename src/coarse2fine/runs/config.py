@@ -13,7 +13,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from .._util.files import Json
-from ..methods import PLAIN, find_method
+from ..methods import PLAIN, find_method, weighs_classes
 from . import parsers, rules
 from .settings import Part, config_fields, documented, setting
 
@@ -38,7 +38,8 @@ class Config:
     data: str = setting(
         GIVEN,
         "data",
-        "A set's name, a file, a folder or a hub name.",
+        "The data is a set's name (shapes, cifar100, …), a file (csv, jsonl, parquet), a folder "
+        "with a folder of images for each class, or a name of the Hugging Face hub.",
         about="A set's name, a file, a folder or a hub name; ``'given'`` stands for data that "
         "are Python objects.",
         metavar="DATA",
@@ -47,15 +48,16 @@ class Config:
     model: str | None = setting(
         None,
         "training",
-        "cnn, resnet18, …, or package.module:callable.",
+        "Train this model: cnn, resnet18, resnet50, wrn-28-10, bag, transformer, mlp, or your own "
+        "as package.module:callable.",
         about="A name, or ``package.module:callable``.",
         unset="by the kind of data",
     )
     methods: tuple[str, ...] = setting(
         ("continuous",),
         "comparison",
-        "continuous (the default), staged, spl, dp-l, dp-li, multitask, nbdt, or "
-        "package.module:Class; may be repeated.",
+        "Compare this method with the baseline: continuous (the default), staged, spl, dp-l, "
+        "dp-li, multitask, nbdt, or your own as package.module:Class. Repeat it for several.",
         rules.different_methods,
         about="What is compared with the baseline, see `coarse2fine.methods.METHODS`; or one's "
         "own as ``package.module:Class``.",
@@ -65,7 +67,7 @@ class Config:
     method_settings: dict[str, float] | None = setting(  # noqa: RUF009, it is a field
         None,
         "curriculum",
-        "What a method takes: nbdt.weight=10; repeatable.",
+        "Give a method a setting of its own, as nbdt.weight=10. Repeat it for several.",
         rules.taken_by_methods,
         about="What methods take beside, such as ``{'nbdt.weight': 10}``.",
         metavar="NAME=X",
@@ -76,49 +78,55 @@ class Config:
     metric: str = setting(
         "embedding",
         "curriculum",
-        "embedding, embedding_similarity, confusion, confusion_distance or random.",
+        "Compare classes by this metric: embedding, embedding_similarity, confusion, "
+        "confusion_distance or random.",
         rules.one_of_literal("coarse2fine.distances:Metric"),
         about="How far apart classes are, see `Hierarchy.from_classifier`.",
     )
     linkage: str = setting(
         "single",
         "curriculum",
-        "single, average or complete.",
+        "Compare clusters by this linkage: single, average or complete.",
         rules.one_of_literal("coarse2fine.clustering:Linkage"),
         about="How far apart clusters are, see `cluster_distances`.",
     )
     hierarchy: str | None = setting(
         None,
         "curriculum",
-        "Take the hierarchy from it: see c2f hierarchy.",
+        "Take the hierarchy from this file or run instead of making it from the baseline. What can "
+        "be read is listed by c2f hierarchy --help.",
         about="A file or run to take the hierarchy from.",
         unset=_BY_BASELINE,
         metavar="FILE|RUN",
     )
     hierarchy_model: str | None = setting(
-        None, "curriculum", "Another model, trained only to make the hierarchy.", unset=_BY_BASELINE
+        None,
+        "curriculum",
+        "Train this other model first, only to make the hierarchy from it.",
+        unset=_BY_BASELINE,
     )
     max_levels: int | None = setting(
-        None, "curriculum", "The most levels to train on.", rules.at_least(2), unset="any number"
+        None,
+        "curriculum",
+        "Train on at most this many levels, the classes themselves included.",
+        rules.at_least(2),
+        unset="any number",
     )
     baseline: bool = setting(
-        True,
-        "comparison",
-        "Whether to train it even where it is not needed.",
-        about="Whether to train the baseline too, even where it is not needed.",
+        True, "comparison", "Train the baseline too, even where nothing is made from it."
     )
     epochs: int | None = setting(
         None,
         "training",
-        "The most epochs of each training.",
+        "Train the baseline and each method for at most this many epochs.",
         rules.at_least(1),
-        about="The most epochs that baseline and curriculum alike may take.",
         unset=_BY_RECIPE,
     )
     curriculum_epochs: int | str = setting(
         "reach-90",
         "curriculum",
-        "T; or by reach-90, best-epoch or search.",
+        "Go from the coarsest level to the classes in this many epochs (T), or in as many as a "
+        "rule says: reach-90, best-epoch or search.",
         rules.epochs_or_one_of("reach-90", "best-epoch", "search"),
         about="T, or the rule that gives it: ``'reach-90'``, ``'best-epoch'`` or ``'search'``.",
         metavar="N|RULE",
@@ -127,14 +135,14 @@ class Config:
     stage_epochs: int | None = setting(
         None,
         "curriculum",
-        "The most epochs of each coarse level, if staged.",
+        "Let the method staged train for at most this many epochs at each coarse level.",
         rules.at_least(1),
         unset="`epochs`",
     )
     train_size: int | float | None = setting(
         None,
         "data",
-        "Train on fewer, balanced: 10000, 0.05 or 5%.",
+        "Train on only so many samples, the same number of each class: 10000, 0.05 or 5%.",
         about="How many samples to train on, or which share of them, see "
         "`coarse2fine.data.sample`.",
         unset="all",
@@ -144,69 +152,89 @@ class Config:
     val_share: float | None = setting(
         None,
         "data",
-        "Of these, for validation.",
+        "Keep this share of the samples to train on for validation.",
         rules.share,
-        about="The share of these that is kept for validation.",
         unset=_BY_RECIPE,
     )
     test_share: float = setting(
         0.2,
         "data",
-        "Of all, for testing, if the data has no test part.",
+        "Keep this share of all samples for testing, if the data has no test part.",
         rules.share,
-        about="The share of all samples that is kept for testing, if the data has no test part.",
     )
     stratify: bool = setting(
         True,
         "data",
-        "Validate and test on each class's share.",
+        "Let every class keep its share of the validation and test samples.",
         about="Whether every class keeps its share of the validation and test samples; False "
         "draws from all samples alike.",
     )
     image_size: int | None = setting(
-        None, "data", "The side to bring images to.", rules.at_least(1), unset="as they are"
+        None,
+        "data",
+        "Bring all images to this width and height in pixels.",
+        rules.at_least(1),
+        unset="as they are",
     )
-    target: str | None = setting(None, "data", "The column of the classes.", unset=_BY_NAME)
-    text: str | None = setting(None, "data", "The column of the text.", unset=_BY_NAME)
+    target: str | None = setting(
+        None, "data", "Read the classes from this column of a table.", unset=_BY_NAME
+    )
+    text: str | None = setting(
+        None, "data", "Read the text from this column of a table.", unset=_BY_NAME
+    )
     seeds: tuple[int, ...] = setting(
         (0,),
         "randomness",
-        "How many, from 0; or which, as 0,1,2 (7, for seed 7 alone).",
+        "Repeat everything with so many seeds, from 0 on; or with these, as 0,1,2. A comma makes a "
+        "list of one: 7, is seed 7 alone.",
         rules.different_from_zero_on,
         about="One run of everything for each.",
         metavar="N|LIST",
         parse=parsers.seeds,
     )
     batch_size: int | None = setting(
-        None, "training", "Of all processes together.", rules.at_least(1), unset=_BY_RECIPE
+        None,
+        "training",
+        "Train on this many samples at a time, over all processes together.",
+        rules.at_least(1),
+        unset=_BY_RECIPE,
     )
     optimiser: str | None = setting(
         None,
         "training",
-        "adam, adamw or sgd.",
+        "Use this optimiser: adam, adamw or sgd.",
         rules.one_of("adam", "adamw", "sgd"),
-        about="``'adam'``, ``'adamw'`` or ``'sgd'``.",
         unset=_BY_RECIPE,
     )
     learning_rate: float | None = setting(
-        None, "training", "At the start.", rules.more_than_zero, unset=_BY_RECIPE
+        None, "training", "Begin with this learning rate.", rules.more_than_zero, unset=_BY_RECIPE
     )
     momentum: float | None = setting(
-        None, "training", "Of sgd.", rules.at_least(0), unset=_BY_RECIPE
+        None, "training", "Use this momentum for sgd.", rules.at_least(0), unset=_BY_RECIPE
+    )
+    class_weights: str | None = setting(
+        None,
+        "training",
+        "Weigh the classes in the training loss: balanced makes all of them count the same.",
+        rules.one_of("balanced"),
+        about="How much the classes count in the training loss: ``'balanced'`` weighs each sample "
+        "by n / (K n_k), for K classes of which its own has n_k of the n training samples, so "
+        "that every class counts the same.",
+        unset="every sample counts the same",
+        metavar="balanced",
     )
     weight_decay: float | None = setting(
         None,
         "training",
-        "How strongly weights are drawn to zero.",
+        "Draw the weights to zero this strongly.",
         rules.at_least(0),
         unset=_BY_RECIPE,
     )
     milestones: tuple[float, ...] | None = setting(
         None,
         "training",
-        "Shares of the epochs at which the learning rate falls: 0.4,0.7.",
+        "Divide the learning rate by 10 after these shares of the epochs, such as 0.4,0.7.",
         rules.shares_of_epochs,
-        about="The shares of the epochs after which the learning rate is divided by 10.",
         unset=_BY_RECIPE,
         metavar="LIST",
         parse=parsers.shares,
@@ -214,62 +242,72 @@ class Config:
     patience: int | None = setting(
         None,
         "training",
-        "Stop after so many epochs without gain; 0 for never.",
+        "Stop after this many epochs without a better validation accuracy; 0 never stops.",
         rules.at_least(0),
         about="Stop after so many epochs without a better validation accuracy, counted from "
         "the finest level on; 0 for never.",
         unset=_BY_RECIPE,
     )
     augment: bool | None = setting(
-        None,
-        "training",
-        "Crop and mirror images.",
-        about="Whether to crop and mirror images at random.",
-        unset=_BY_RECIPE,
+        None, "training", "Crop and mirror images at random while training.", unset=_BY_RECIPE
     )
     normalise: bool | None = setting(
-        None,
-        "training",
-        "Mean 0, deviation 1.",
-        about="Whether to bring channels or columns to mean 0 and deviation 1.",
-        unset=_BY_RECIPE,
+        None, "training", "Bring channels or columns to mean 0 and deviation 1.", unset=_BY_RECIPE
     )
     accumulate: int = setting(
-        1, "training", "In how many parts to compute a batch.", rules.at_least(1)
+        1, "training", "Compute each batch in this many parts, to save memory.", rules.at_least(1)
     )
     clip: float | None = setting(
-        None, "training", "The largest norm of a gradient.", rules.more_than_zero, unset="any"
+        None,
+        "training",
+        "Scale gradients down to this norm where theirs is larger.",
+        rules.more_than_zero,
+        unset="any",
     )
     precision: str = setting(
-        "32-true", "training", "32-true, bf16-mixed, …", about="As Lightning Fabric names it."
+        "32-true",
+        "training",
+        "Compute in this precision, as Lightning Fabric names it: 32-true, bf16-mixed, ….",
+        about="As Lightning Fabric names it.",
     )
     accelerator: str = setting(
-        "auto", "machine", "cpu, cuda, …", about="As Lightning Fabric names it."
+        "auto",
+        "machine",
+        "Train on this kind of device, as Lightning Fabric names it: cpu, cuda, ….",
+        about="As Lightning Fabric names it.",
     )
     devices: int | str = setting(
         "auto",
         "machine",
-        "How many.",
+        "Train on this many devices.",
         about="How many, or ``'auto'``.",
         metavar="N|auto",
         parse=parsers.number_or_word,
     )
     strategy: str = setting(
-        "auto", "machine", "ddp, fsdp, …", about="As Lightning Fabric names it."
+        "auto",
+        "machine",
+        "Divide the work among devices like this, as Lightning Fabric names it: ddp, fsdp, ….",
+        about="As Lightning Fabric names it.",
     )
     track_test: bool | None = setting(
         None,
         "log",
-        "Note the test accuracy after every epoch too.",
-        about="Whether to note the test accuracy after every epoch too; nothing depends on it.",
+        "Note the test accuracy after every epoch too; nothing depends on it.",
         unset="no",
         option="--track-test",
     )
     workers: int = setting(
-        0, "machine", "Processes that read images which do not fit in memory.", rules.at_least(0)
+        0,
+        "machine",
+        "Read images that do not fit in memory by this many processes.",
+        rules.at_least(0),
     )
     head: str | None = setting(
-        None, "training", "The name of the model's final layer.", unset="found by itself"
+        None,
+        "training",
+        "Take the layer of this name as the model's final layer.",
+        unset="found by itself",
     )
 
     def __post_init__(self) -> None:
@@ -280,11 +318,12 @@ class Config:
                 field.check(value)
                 object.__setattr__(self, name, value)
         self._check_baseline()
+        self._check_class_weights()
 
     def _check_baseline(self) -> None:
         """Raise where something is to be made from a baseline that is not trained."""
         if self.hierarchy is not None and self.hierarchy_model is not None:
-            raise ValueError("give hierarchy or hierarchy_model, not both.")
+            raise ValueError("give hierarchy= or hierarchy_model=, not both.")
         if self.baseline:
             return
         if self.is_needed("class_vectors"):
@@ -297,6 +336,16 @@ class Config:
                 f"without a baseline, curriculum_epochs must be a number, as the rule "
                 f"{self.curriculum_epochs!r} looks at the baseline."
             )
+
+    def _check_class_weights(self) -> None:
+        """Raise where classes are to be weighed by a method that would not do it."""
+        for method in self.methods if self.class_weights is not None else ():
+            if not weighs_classes(method):
+                raise ValueError(
+                    f"the method {method} does not weigh classes, so class_weights= does not go "
+                    f"with it; leave one of them out, or let its class use Method.weighed and "
+                    f"declare weighs_classes = True."
+                )
 
     def with_recipe(self, recipe: "Config", **changes: Any) -> "Config":
         """Return the settings with those that are None taken from a recipe.

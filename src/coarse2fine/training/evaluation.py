@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from lightning_fabric import Fabric, is_wrapped
 from torch import Tensor, nn
 
 from ..data import Batch, Batches
 from ..functional import coarse_log_softmax
 from ..methods.base import by_argmax
+from .fabric import Fabric, is_wrapped
 from .finite import SAVED, FirstSpoiled, all_finite, complaint, looking_waits
 
 

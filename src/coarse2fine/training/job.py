@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor, nn
 
 from .._util.files import Json
@@ -27,6 +26,7 @@ from ..runs.identity import Factory
 from ..runs.result import RunResult
 from ..runs.writer import provenance
 from .evaluation import Scores
+from .fabric import Fabric
 from .state import Progress
 
 # Mean and deviation of the channels, as they are commonly used for these sets.

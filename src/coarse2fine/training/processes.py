@@ -11,15 +11,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, cast
 
-from lightning_fabric import Fabric
-from lightning_fabric.strategies import STRATEGY_REGISTRY
-from lightning_fabric.strategies.ddp import DDPStrategy
-from lightning_fabric.strategies.fsdp import FSDPStrategy
 from torch import OutOfMemoryError
 from torch.distributed import DistError
 
 from ..errors import RunError
 from ..runs.config import Config
+from .fabric import STRATEGY_REGISTRY, DDPStrategy, Fabric, FSDPStrategy
 
 PEER_SECONDS = 600.0
 # Gloo, which connects processes on CPUs, raises a plain RuntimeError for everything. Its words

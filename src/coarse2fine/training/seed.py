@@ -7,14 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from .. import heads
 from ..clustering import Linkage
 from ..curriculum import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
 from ..data import Data, Source
-from ..data.sampling import warn_of_absent_classes
+from ..data.sampling import balanced_class_weights, warn_of_absent_classes
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..methods import PLAIN, find_method
 from ..methods.base import Plan
@@ -25,6 +24,7 @@ from ..runs.identity import Factory
 from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
 from ..runs.writer import remove_other_baselines
+from .fabric import Fabric
 from .job import Job
 from .progress import Watcher
 from .recipes import recipe_for
@@ -246,6 +246,7 @@ class SeedRuns:
             num_samples=len(data.train),
             class_vectors=self.class_vectors if "class_vectors" in needs else None,
             exactly=exactly,
+            class_weights=self._class_weights(data),
         )
         folder = self.path / f"seed-{self.seed}" / (longer_baseline(exactly) if exactly else name)
         reads_head = method == PLAIN and self._is_head_read(config)
@@ -254,6 +255,12 @@ class SeedRuns:
         result = Trainer(self.fabric, job, self.watcher, self.checkpoint_seconds).train()
         self._remark(result, exactly or config.epochs)
         return result
+
+    def _class_weights(self, data: Data) -> NDArray[Any] | None:
+        """Return how much each class counts in the training loss; None where all do alike."""
+        if self.config.class_weights is None:
+            return None
+        return balanced_class_weights(data.train.targets, len(data.class_names))
 
     def _is_head_read(self, config: Config) -> bool:
         """Whether the final layer of plain training is looked at once it is trained."""

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import Any, NoReturn
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from .._util.seeds import seed_of
@@ -27,6 +26,7 @@ from ..runs.identity import trust
 from ..runs.result import BASELINE, RunResult
 from ..runs.writer import RunWriter
 from .evaluation import Scores, check_finite, evaluate, sample_losses, sum_over
+from .fabric import Fabric
 from .finite import (
     REMEDY,
     SAVED,

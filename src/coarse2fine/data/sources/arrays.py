@@ -15,7 +15,7 @@ _CHANNELS = (1, 3, 4)
 
 
 def as_sample(value: Any, name: str) -> Tensor:
-    """Return one input as a tensor; PIL images and byte arrays become channels first.
+    """Return one input as a tensor; PIL images and arrays of images become channels first.
 
     Args:
         value: A tensor, an array, a PIL image, a number or a list of numbers.
@@ -98,7 +98,7 @@ def _stacked(values: Sequence[Any], role: str) -> Tensor:
 
 
 def _tensor(values: Any, name: str, leading: int) -> Tensor:
-    """Return values as a tensor; of byte arrays, which have their channels last, those first."""
+    """Return values as a tensor; of images that have their channels last, those first."""
     if isinstance(values, Tensor):
         return values.detach()
     array = np.asarray(values)
@@ -107,7 +107,7 @@ def _tensor(values: Any, name: str, leading: int) -> Tensor:
             f"{name} must hold numbers, images or sentences. Got {type(values).__name__}"
             f"{f' of {array.dtype}' if array.ndim else ''}."
         )
-    is_image = array.dtype == np.uint8 and array.ndim == leading + 3
+    is_image = array.ndim == leading + 3 and (array.dtype == np.uint8 or array.dtype.kind == "f")
     if is_image and array.shape[-1] in _CHANNELS and array.shape[-3] not in _CHANNELS:
         array = np.moveaxis(array, -1, -3)
     # Torch knows few types, no other order of bytes, and no arrays that may not be written to.

@@ -5,19 +5,27 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
-from ..._util.arrays import to_numpy
+from ..._util.arrays import IntArray, to_numpy
 from ..split import LazyInputs, Source, Split
 from .arrays import as_inputs, as_sample, check_samples_finite, check_shape, kind_of
+from .labels import are_indices, numbered_classes, places_of
 from .text import tokens
 
 Parts = tuple[Tensor | LazyInputs, Any]
+
+
+class _Classes(NamedTuple):
+    """The names of the classes, and the integers that stand for them; None for 0, 1, 2, ..."""
+
+    names: tuple[str, ...]
+    numbers: IntArray | None = None
 
 
 def from_python(
@@ -29,15 +37,16 @@ def from_python(
     list of strings being text; or a PyTorch data set that gives pairs (input, target), which
     stays where it is and is read when it is needed. What the data is, is told by its shape
     and type: images (N, C, H, W) of bytes or floats, tables (N, F) of floats or bytes,
-    tokens (N, L) of integers, 0 for padding; anything else is ``"other"``. Bytes from numpy
-    and PIL may have their channels last, or none.
+    tokens (N, L) of integers, 0 for padding; anything else is ``"other"``. Images from numpy
+    and PIL may have their channels last, and those of bytes none.
 
     Args:
         train: The samples to train on.
         test: Those to test on. Defaults to None.
         val: Those to validate on. Defaults to None.
         class_names: The classes in the order of their targets. Defaults to None: those that
-            a data set tells, sorted labels where targets are strings, else 0, 1, ...
+            a data set tells, else the labels in their order: the integers 0, 5 and 10 are
+            three classes.
 
     Raises:
         TypeError: An object of another kind, or one that can be read in order only.
@@ -50,8 +59,9 @@ def from_python(
     """
     given = {"train": train, "test": test, "val": val}
     parts = {role: _parts(data, role) for role, data in given.items() if data is not None}
-    names = tuple(map(str, class_names or _class_names(train, parts["train"][1])))
-    splits = {role: _split(given[role], *part, names, role) for role, part in parts.items()}
+    labels = {role: part[1] for role, part in parts.items()}
+    classes = _Classes(tuple(map(str, class_names))) if class_names else _classes(train, labels)
+    splits = {role: _split(given[role], *part, classes, role) for role, part in parts.items()}
     samples = {role: split.sample(0) for role, split in splits.items()}
     for role, sample in samples.items():
         _check_alike(sample, samples["train"], role)
@@ -130,10 +140,11 @@ def _check_alike(sample: Tensor, other: Tensor, role: str) -> None:
 
 
 def _split(
-    given: Any, inputs: Tensor | LazyInputs, labels: Any, names: tuple[str, ...], role: str
+    given: Any, inputs: Tensor | LazyInputs, labels: Any, classes: _Classes, role: str
 ) -> Split:
+    names = classes.names
     if not isinstance(given, Split):
-        return Split(inputs, _targets(labels, names, role), names)
+        return Split(inputs, _targets(labels, classes, role), names)
     if given.class_names != names:
         raise ValueError(
             f"{role} is a Split of the classes {', '.join(given.class_names[:3])}, ..., but there "
@@ -142,24 +153,30 @@ def _split(
     return given
 
 
-def _class_names(train: Any, labels: Any) -> tuple[str, ...]:
+def _classes(train: Any, labels: Mapping[str, Any]) -> _Classes:
     if isinstance(train, Split):
-        return train.class_names
-    array = _labels(labels, "train")
-    names = tuple(sorted(set(array.tolist()))) if array.dtype.kind == "U" else ()
-    if not names:
-        count = int(array.max()) + 1
-        declared = _declared_classes(train)
-        names = declared if len(declared) >= count else tuple(map(str, range(count)))
-    if len(names) < 2:
-        raise ValueError(f"train has one class alone, {names[0]!r}; there must be two or more.")
-    return names
+        return _Classes(train.class_names)
+    arrays = {role: _labels(given, role) for role, given in labels.items()}
+    array = arrays.pop("train")
+    if array.dtype.kind == "U":
+        classes = _Classes(tuple(sorted(set(array.tolist()))))
+    elif len(_declared_classes(train)) > array.max():
+        classes = _Classes(_declared_classes(train))
+    else:
+        others = [other for other in arrays.values() if other.dtype.kind != "U"]
+        numbers = numbered_classes(array, others, "train")
+        classes = _Classes(tuple(map(str, numbers)), None if are_indices(numbers) else numbers)
+    if len(classes.names) < 2:
+        raise ValueError(
+            f"train has one class alone, {classes.names[0]!r}; there must be two or more."
+        )
+    return classes
 
 
-def _targets(labels: Any, names: tuple[str, ...], role: str) -> Tensor:
-    array = _labels(labels, role)
+def _targets(labels: Any, classes: _Classes, role: str) -> Tensor:
+    array, (names, numbers) = _labels(labels, role), classes
     if array.dtype.kind != "U":
-        return torch.from_numpy(array.astype(np.int64))
+        return torch.from_numpy(array if numbers is None else places_of(array, numbers, role))
     places = {name: place for place, name in enumerate(names)}
     for row, label in enumerate(array.tolist()):
         if label not in places:
@@ -170,7 +187,7 @@ def _targets(labels: Any, names: tuple[str, ...], role: str) -> Tensor:
 
 
 def _labels(labels: Any, role: str) -> np.ndarray[Any, Any]:
-    """Return labels as an array of integers or strings, one a sample."""
+    """Return labels as an array of int64 or strings, one a sample."""
     array = to_numpy(labels)
     if array.ndim != 1:
         raise ValueError(
@@ -179,9 +196,22 @@ def _labels(labels: Any, role: str) -> np.ndarray[Any, Any]:
         )
     if array.dtype.kind == "O" and all(isinstance(label, str) for label in array):
         array = array.astype(np.str_)
+    if array.dtype.kind == "f":
+        return _whole(array, role)
     if array.dtype.kind not in "biuU":
         raise TypeError(f"{role}: targets must be integers or strings. Got {array.dtype}.")
-    return array
+    return array if array.dtype.kind == "U" else array.astype(np.int64)
+
+
+def _whole(labels: np.ndarray[Any, Any], role: str) -> IntArray:
+    """Return floats as integers, as libraries make floats of integers where one is missing."""
+    wrong = np.flatnonzero(~(np.abs(labels) < 2**53) | (labels % 1 != 0))
+    if len(wrong):
+        raise TypeError(
+            f"{role}: targets must be integers or strings. Got {labels.dtype}, such as "
+            f"{labels[wrong[0]]} for sample {wrong[0]}."
+        )
+    return labels.astype(np.int64)
 
 
 # ---------------------------------------------------------------- PyTorch's data sets

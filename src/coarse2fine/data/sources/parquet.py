@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
@@ -15,11 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._util.arrays import IntArray
 from ..._util.files import check_is_file
 from ..._util.text import brief, first_line
 from ...errors import require
 from ..split import Source, Split, check_class_indices
 from .images import decode_all
+from .labels import are_indices, numbered_classes, places_of
 from .table_files import files_of, is_table_file, table_files
 
 IMAGE_COLUMNS = ("img", "image")
@@ -144,19 +146,36 @@ def load_parquet_images(
             else their numbers.
     """
     size = None if image_size is None else (image_size, image_size)
+    files = table_files(path)
+    parts = {
+        role: read_parquet_images(found, label_column=target, size=size)
+        for role, found in files.items()
+    }
+    labels = {role: part[1].numpy() for role, part in parts.items()}
+    names = class_names or parts["train"][2]
+    if not names:
+        names, labels = _numbered(labels, {role: str(found[0]) for role, found in files.items()})
     splits = {}
-    for role, files in table_files(path).items():
-        images, labels, declared = read_parquet_images(files, label_column=target, size=size)
-        class_names = class_names or declared or _numbered_classes(int(labels.max()), files[0])
-        check_class_indices(labels.numpy(), len(class_names), str(files[0]))
-        splits[role] = Split(images, labels, tuple(class_names))
+    for role, (images, _, _) in parts.items():
+        check_class_indices(labels[role], len(names), str(files[role][0]))
+        splits[role] = Split(images, torch.from_numpy(labels[role]), tuple(names))
     return Source("image", columns=(), **splits)
 
 
-def _numbered_classes(last: int, file: Path) -> tuple[str, ...]:
-    if last >= _MOST_NUMBERED:
-        raise ValueError(f"{file} has the label {last}; number the classes from 0 on.")
-    return tuple(map(str, range(last + 1)))
+def _numbered(
+    labels: Mapping[str, IntArray], titles: Mapping[str, str]
+) -> tuple[tuple[str, ...], dict[str, IntArray]]:
+    """Return the classes that integers name, and each label's place among them."""
+    train, file = labels["train"], titles["train"]
+    if train.max() >= _MOST_NUMBERED:
+        raise ValueError(f"{file} has the label {train.max()}; number the classes from 0 on.")
+    others = [part for role, part in labels.items() if role != "train"]
+    numbers = numbered_classes(train, others, file)
+    places = {
+        role: part if are_indices(numbers) else places_of(part, numbers, titles[role])
+        for role, part in labels.items()
+    }
+    return tuple(map(str, numbers)), places
 
 
 def read_parquet_images(
@@ -203,6 +222,7 @@ def read_parquet_labels(
         with opened_parquet(file) as parquet:
             column = _column(parquet, column, LABEL_COLUMNS, file)
             values = parquet.read([column])[column]
+            values = _whole(values)
             if not require("pyarrow", "train").types.is_integer(values.type) or values.null_count:
                 raise ValueError(
                     f"{file}: the column {column} must hold an integer in each row. Got "
@@ -213,6 +233,15 @@ def read_parquet_labels(
             if class_names is not None:
                 check_class_indices(parts[-1], len(class_names), str(file))
     return torch.from_numpy(np.concatenate(parts)), class_names
+
+
+def _whole(values: Any) -> Any:
+    """Return floats as integers where all of them are whole, and any others as they are."""
+    arrow, compute = require("pyarrow", "train"), require("pyarrow.compute", "train")
+    if not arrow.types.is_floating(values.type):
+        return values
+    is_whole = compute.all(compute.equal(values, compute.trunc(values))).as_py()
+    return values.cast(arrow.int64()) if is_whole else values
 
 
 class ParquetImages:

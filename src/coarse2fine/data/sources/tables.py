@@ -15,6 +15,7 @@ from ..._util.text import brief
 from ...errors import require
 from ..split import Kind, Source, Split
 from .features import TEXT_NAMES, feature_names, features, text_column, text_tokens
+from .labels import warn_of_gaps
 from .parquet import declared_names, has_image_column
 from .table_files import table_files
 from .table_reader import Table, column_called, read_arrow
@@ -144,7 +145,7 @@ def class_names_of(table: Table, target: str) -> tuple[str, ...]:
     declared = declared_names(table.arrow.schema, target)
     if declared:
         return declared
-    names: list[str] = sorted(_labels(table, target).unique().to_pylist())
+    names: list[str] = sorted(_whole_numbers(_labels(table, target)).unique().to_pylist())
     if len(names) < 2:
         raise ValueError(
             f"{table.title} has one class alone, {short(names[0])}, in the column "
@@ -154,7 +155,9 @@ def class_names_of(table: Table, target: str) -> tuple[str, ...]:
     if len(names) == len(table) > _FEW_ROWS:
         raise _no_classes(table, target, "another label in every row", "labels must come again")
     if all(re.fullmatch(r"[+-]?[0-9]+", name) for name in names):
-        return tuple(sorted(names, key=int))
+        names.sort(key=int)
+        warn_of_gaps(list(map(int, names)), f"{table.title}, column {brief(target)!r}")
+        return tuple(names)
     if all(re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?", name) for name in names):
         fraction = next((name for name in names if float(name) % 1), None)
         if fraction is not None:
@@ -174,7 +177,10 @@ def targets_of(table: Table, target: str, class_names: Sequence[str]) -> Tensor:
         ValueError: A label is missing or not among the classes.
     """
     labels = _labels(table, target)
-    found = pc.index_in(labels, value_set=pa.array(class_names, pa.string()))
+    known = pa.array(class_names, pa.string())
+    found = pc.index_in(labels, value_set=known)
+    if found.null_count:
+        found = pc.coalesce(found, pc.index_in(_whole_numbers(labels), value_set=known))
     unknown = pc.index(found.is_null(), True).as_py()
     if unknown >= 0:
         raise ValueError(
@@ -204,6 +210,13 @@ def _labels(table: Table, target: str) -> Any:
             f"or remove the row."
         )
     return labels
+
+
+def _whole_numbers(labels: Any) -> Any:
+    """Return labels such as 5.0 as 5, as a table of text may have them, if all are such."""
+    if not pc.all(pc.match_substring_regex(labels, r"^[+-]?[0-9]+(\.0*)?$")).as_py():
+        return labels
+    return pc.replace_substring_regex(labels, r"\.0*$", "")
 
 
 def _whole(table: Table, target: str, values: Any) -> Any:
