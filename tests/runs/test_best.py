@@ -91,15 +91,15 @@ def test_without_validation_samples_nothing_speaks_for_a_model():
         (
             runs(baseline=[0.385], continuous=[0.364], staged=[0.380]),
             (
-                "use the baseline: it validates 0.50 points better than staged (38.50 and 38.00 %). "
-                "With one seed this may be chance; three or more would tell."
+                "use the baseline: it validates 0.50 points better than staged (38.50 and "
+                "38.00 %). With one seed this may be chance; three or more would tell."
             ),
         ),
         (
             runs(baseline=[0.385], continuous=[0.385]),
             (
-                "use the baseline: continuous validates no better (38.50 and 38.50 %). With one seed "
-                "this may be chance; three or more would tell."
+                "use the baseline: continuous validates no better (38.50 and 38.50 %). With one "
+                "seed this may be chance; three or more would tell."
             ),
         ),
         (

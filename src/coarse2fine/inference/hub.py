@@ -11,10 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import RunError, require
 from ..runs.identity import Factory
-from ..runs.restore import Trained
-from .folder import export_files, is_export, load_export
+from .classifier import Classifier
+from .folder import export_files, is_export
+from .load import load_classifier
 
 require("huggingface_hub", "hub")
 from huggingface_hub import ModelHubMixin, snapshot_download  # noqa: E402
@@ -45,9 +49,17 @@ class HubClassifier(
             raise RunError(f"{folder} is not a folder that c2f export wrote.")
 
     @cached_property
-    def trained(self) -> Trained:
-        """The model, its class names, and what its inputs go through first."""
-        return load_export(self.folder, self._factory)
+    def classifier(self) -> Classifier:
+        """The model with its preprocessing, class names and hierarchy."""
+        return load_classifier(self.folder, model=self._factory)
+
+    def predict(self, inputs: Any, batch_size: int | None = None) -> list[str]:
+        """Return the name of the most probable class of each sample; see `Classifier`."""
+        return self.classifier.predict(inputs, batch_size)
+
+    def predict_proba(self, inputs: Any, batch_size: int | None = None) -> NDArray[np.float32]:
+        """Return the probability of each class for each sample; see `Classifier`."""
+        return self.classifier.predict_proba(inputs, batch_size)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         for file in export_files(self.folder):

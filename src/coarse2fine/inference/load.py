@@ -1,4 +1,4 @@
-"""A classifier from a run."""
+"""A classifier from a run, or from an exported folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..data.sets.imagenet import SHARE
+from ..errors import RunError
 from ..runs.best import described, find_best
 from ..runs.directory import BEST, Run
 from ..runs.find import SEED, runs_of_seed
 from ..runs.restore import Trained, load_trained
 from ..runs.result import RunResult
 from .classifier import Classifier
+from .folder import is_export, load_export
 from .preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ def load_classifier(
     """Return a trained model with its preprocessing, class names and hierarchy.
 
     Args:
-        path: Of a run, or of a comparison, of which the run is taken that validates best.
+        path: Of a run, of a comparison, of which the run is taken that validates best, or of a
+            folder that `export_model` wrote.
         method: Of a comparison's runs, such as ``"baseline"``. Defaults to None: the one that
             validates best.
         seed: Of a comparison's runs. Defaults to None: the one that validates best.
@@ -45,15 +48,22 @@ def load_classifier(
     Raises:
         RunError: There is no such run, it is not done, or its model cannot be made again.
     """
-    run = find_best(Path(path), method, seed)
-    trained = load_trained(run.path, model)
-    return Classifier(
-        trained.model,
-        preprocessing_of(trained, text),
-        trained.class_names,
-        _hierarchy(run, trained),
-        described(run),
-    )
+    path = Path(path)
+    if is_export(path):
+        if method is not None or seed is not None:
+            raise RunError(f"{path} is one exported model: it has no method or seed to choose.")
+        trained, found = load_export(path, model), Run(path)
+        hierarchy = found.hierarchy() if found.has_hierarchy else None
+        description = f"the exported model {path}"
+    else:
+        run = find_best(path, method, seed)
+        trained = load_trained(run.path, model)
+        hierarchy, description = _hierarchy(run), described(run)
+    names = trained.class_names
+    if hierarchy is not None:
+        hierarchy = hierarchy.for_classes(names)
+    preprocessing = preprocessing_of(trained, text)
+    return Classifier(trained.model, preprocessing, names, hierarchy, description)
 
 
 def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing:
@@ -75,11 +85,11 @@ def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing
     )
 
 
-def _hierarchy(run: RunResult, trained: Trained) -> Hierarchy | None:
+def _hierarchy(run: RunResult) -> Hierarchy | None:
     """Return the hierarchy of a run or, as a baseline has none, of another run of its seed."""
     for path in (run.path, *_companions(run)):
         if Run(path).has_hierarchy and Run(path).is_done:
-            return Run(path).hierarchy().for_classes(trained.class_names)
+            return Run(path).hierarchy()
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from numpy.typing import NDArray
@@ -51,8 +51,7 @@ class StandardisedMLP(nn.Module):
 
     def _of_sparse(self, columns: Tensor) -> Tensor:
         """Scale the weights of the first layer instead, as scaled columns would not be sparse."""
-        first, rest = self.mlp.hidden[0], self.mlp.hidden[1:]
-        assert isinstance(first, nn.Linear)
+        first, rest = cast(nn.Linear, self.mlp.hidden[0]), self.mlp.hidden[1:]
         dtype = first.weight.dtype
         weight = first.weight / self.deviation.to(dtype)
         bias = first.bias - first.weight @ (self.mean / self.deviation).to(dtype)

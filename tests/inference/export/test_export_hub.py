@@ -4,12 +4,13 @@ import json
 import shutil
 import sys
 
+import numpy as np
 import pytest
 import torch
 from local_hub import LocalHub
 from trainings import Branching, trained
 
-from coarse2fine import MissingExtraError, RunError, export_model, load_export
+from coarse2fine import MissingExtraError, RunError, export_model, load_classifier, load_export
 from coarse2fine.inference.hub import HubClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:The curriculum would take:UserWarning")
@@ -34,7 +35,7 @@ def test_a_folder_goes_to_the_hub_as_it_is_and_comes_back(made, remote):
     assert files_of(remote / "me" / "photos") == files_of(export.path)
     found = HubClassifier.from_pretrained("me/photos")
     assert files_of(found.folder) == files_of(export.path)
-    states = found.trained.model.state_dict(), load_export(export.path).model.state_dict()
+    states = found.classifier.model.state_dict(), load_export(export.path).model.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
 
 
@@ -62,7 +63,7 @@ def test_no_pickle_is_loaded(made, monkeypatch):
         monkeypatch.setattr(f"pickle.{name}", refuse)
     monkeypatch.setattr(torch, "load", refuse)
     monkeypatch.setattr(torch.export, "load", refuse)
-    assert HubClassifier.from_pretrained(made("table")[1].path).trained.class_names
+    assert HubClassifier.from_pretrained(made("table")[1].path).classifier.class_names
 
 
 @pytest.mark.parametrize("name", ["folder", "model", "_factory"])
@@ -79,7 +80,7 @@ def test_a_config_from_the_hub_neither_imports_nor_leads_elsewhere(
     found = HubClassifier.from_pretrained(folder)
     assert found.folder == folder
     with pytest.raises(RunError, match="imported only if you say so"):
-        _ = found.trained
+        _ = found.classifier
 
 
 @pytest.mark.usefixtures("without_programs")
@@ -87,7 +88,7 @@ def test_a_model_of_ones_own_is_named(tmp_path):
     result = trained("table", tmp_path / "run", model=Branching, methods=())
     folder = export_model(result, tmp_path / "model").path
     found = HubClassifier.from_pretrained(folder, model=Branching)
-    assert isinstance(found.trained.model, Branching)
+    assert isinstance(found.classifier.model, Branching)
 
 
 def test_what_is_no_export_is_refused(tmp_path):
@@ -100,3 +101,18 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'coarse2fine\[hub\]'"):
         import coarse2fine.inference.hub  # noqa: F401
+
+
+def test_what_comes_from_the_hub_predicts_as_the_run_does(made):
+    result, export = made("table")
+    ours, theirs = load_classifier(result.path), HubClassifier.from_pretrained(export.path)
+    columns = np.random.default_rng(0).normal(size=(5, *ours.preprocessing.input_shape))
+    assert theirs.predict(columns) == ours.predict(columns)
+    assert np.array_equal(theirs.predict_proba(columns), ours.predict_proba(columns))
+    assert theirs.classifier.hierarchy == ours.hierarchy
+
+
+def test_an_export_has_no_methods_to_choose_from(made):
+    _, export = made("table")
+    with pytest.raises(RunError, match="is one exported model: it has no method"):
+        load_classifier(export.path, "baseline")
