@@ -95,7 +95,8 @@ def test_expected_errors_are_one_line_and_code_2(c2f):
 
 def test_an_error_of_the_system_names_the_file(c2f, write):
     write("taken", "by a file")
-    assert c2f("train", *SHORT, "--out", "taken") == (2, "", "error: taken: File exists\n")
+    message = "error: taken: a file is where a folder should be; choose another\n"
+    assert c2f("train", *SHORT, "--out", "taken") == (2, "", message)
 
 
 def test_without_typer_the_error_says_how_to_install_it(monkeypatch, capsys):
