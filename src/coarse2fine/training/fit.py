@@ -186,7 +186,7 @@ def check_length(config: Config, hierarchy: Hierarchy | None) -> None:
     epochs, length = config.epochs or 1, config.curriculum_epochs
     if isinstance(length, int) and length > epochs:
         raise ValueError(
-            f"curriculum_epochs={length} is beyond the {epochs} epochs of the training, so the "
+            f"curriculum_epochs {length} is beyond the {epochs} epochs of the training, so the "
             f"classes would never be reached; give at most {epochs}, or a larger epochs=."
         )
     levels = 2  # there are at least so many, however the baseline turns out
