@@ -84,7 +84,7 @@ def test_a_wrong_call_is_an_error_in_one_line(c2f, arguments, message):
 def test_expected_errors_are_one_line_and_code_2(c2f):
     for arguments, message in (
         (["hierarchy", "no.json"], "there is no file or run no.json."),
-        (["train", "shapes", "--metric", "x"], "metric must be one of embedding, "),
+        (["train", "shapes", "--metric", "x"], "--metric must be one of embedding, "),
         (["evaluate", "no-run", "shapes"], "there is no run no-run."),
         (["export", "."], ". has no result.json"),
     ):
