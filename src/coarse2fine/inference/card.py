@@ -120,10 +120,11 @@ def _training(facts: Mapping[str, Any]) -> str:
 def _use(facts: Mapping[str, Any], missing: Sequence[str]) -> str:
     is_own = ":" in facts["model"] and not facts["model"].startswith("coarse2fine.")
     named = ', model="package.module:callable"' if is_own else ""
+    example = _EXAMPLES.get(facts["data"]["kind"], "inputs")
     inputs = _inputs(facts["data"]["kind"], **facts["inputs"])
     takes = _takes(facts["data"]["kind"], **facts["inputs"])
     ways = {
-        "": ("With coarse2fine, in this folder:", _LIBRARY.format(named=named)),
+        "": ("With coarse2fine, in this folder:", _LIBRARY.format(named=named, example=example)),
         PROGRAM: (f"With PyTorch alone. {takes}", _PYTORCH.format(inputs=inputs, file=PROGRAM)),
         ONNX: ("With onnxruntime:", _RUNTIME.format(inputs=inputs, file=ONNX)),
     }
@@ -135,10 +136,11 @@ def _use(facts: Mapping[str, Any], missing: Sequence[str]) -> str:
     return "\n\n".join([*parts, *missing, f"{_code(WEIGHTS)} is the plain state dict."])
 
 
-_LIBRARY = """from coarse2fine import load_export
+_LIBRARY = """from coarse2fine import load_classifier
 
-trained = load_export("."{named})
-trained.model, trained.class_names, trained.transform"""
+classifier = load_classifier("."{named})
+classifier.predict({example})"""
+_EXAMPLES = {"image": '"new-photos/"', "text": '"a sentence"', "table": '"new.csv"'}
 _PYTORCH = """import torch
 {inputs}
 

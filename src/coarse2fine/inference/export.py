@@ -36,6 +36,7 @@ from .folder import (
     WEIGHTS,
     check_replaceable,
 )
+from .load import hierarchy_of
 from .program import (
     Deployed,
     ExportError,
@@ -130,17 +131,12 @@ class _Trained:
         export_safetensors(self.model, folder / WEIGHTS)
         files, content = Run(folder), json.dumps(self.facts, indent=1, ensure_ascii=False)
         write_atomically(files.config_file, f"{content}\n")
-        described = next((run for run in self._of_the_same_seed() if run.num_clusters), None)
-        if described is not None:
-            described.hierarchy().save(files.hierarchy_file)
+        hierarchy = hierarchy_of(self.run)
+        if hierarchy is not None:
+            hierarchy.save(files.hierarchy_file)
         if self.model.kind == "text":
             write_atomically(folder / TOKENS, _tokens_source())
         return self._write_programs(folder)
-
-    def _of_the_same_seed(self) -> list[RunResult]:
-        """Return the run, then those beside it: a baseline's hierarchy is in the others."""
-        others = self.comparison.runs if self.comparison else ()
-        return [self.run, *(run for run in others if run.seed == self.run.seed)]
 
     def _write_programs(self, folder: Path) -> tuple[str, ...]:
         try:

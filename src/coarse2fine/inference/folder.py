@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from .._util.files import parse_json
+from .._util.text import brief
 from ..checkpoints import load_tensors
 from ..errors import RunError
 from ..runs.directory import Run
 from ..runs.identity import Factory
 from ..runs.restore import Trained, trained_from
+from ..runs.result import RunResult
 
 FORMAT, VERSION = "coarse2fine export", 1
 WEIGHTS, PROGRAM, ONNX = "model.safetensors", "program.pt2", "model.onnx"
@@ -51,6 +53,19 @@ def load_export(folder: str | Path, model: Factory | None = None) -> Trained:
     if not file.is_file():
         raise RunError(f"{folder} has no {WEIGHTS}; export it again.")
     return trained_from(Run(folder), file, lambda: load_tensors(file), model)
+
+
+def exported_run(folder: Path) -> RunResult:
+    """Return the result of the run that an export was made from, with the export as its path.
+
+    Args:
+        folder: That `export_model` wrote.
+    """
+    file = Run(folder).config_file
+    try:
+        return RunResult.from_dict(parse_json(file)["run"], folder)
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{file} is damaged: {brief(error)}.") from None
 
 
 def check_replaceable(folder: Path) -> None:

@@ -54,11 +54,11 @@ class HubClassifier(
         return load_classifier(self.folder, model=self._factory)
 
     def predict(self, inputs: Any, batch_size: int | None = None) -> list[str]:
-        """Return the name of the most probable class of each sample; see `Classifier`."""
+        """Return the name of the most probable class of each sample, see `Classifier.predict`."""
         return self.classifier.predict(inputs, batch_size)
 
     def predict_proba(self, inputs: Any, batch_size: int | None = None) -> NDArray[np.float32]:
-        """Return the probability of each class for each sample; see `Classifier`."""
+        """Return the probability of each class, see `Classifier.predict_proba`."""
         return self.classifier.predict_proba(inputs, batch_size)
 
     def _save_pretrained(self, save_directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""A classifier from a run, or from an exported folder."""
+"""A classifier from a run or an export."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..runs.find import SEED, runs_of_seed
 from ..runs.restore import Trained, load_trained
 from ..runs.result import RunResult
 from .classifier import Classifier
-from .folder import is_export, load_export
+from .folder import exported_run, is_export, load_export
 from .preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def load_classifier(
     """Return a trained model with its preprocessing, class names and hierarchy.
 
     Args:
-        path: Of a run, of a comparison, of which the run is taken that validates best, or of a
-            folder that `export_model` wrote.
+        path: Of a run, of an export, or of a comparison, of which the run is taken that
+            validates best.
         method: Of a comparison's runs, such as ``"baseline"``. Defaults to None: the one that
             validates best.
         seed: Of a comparison's runs. Defaults to None: the one that validates best.
@@ -49,21 +49,18 @@ def load_classifier(
         RunError: There is no such run, it is not done, or its model cannot be made again.
     """
     path = Path(path)
-    if is_export(path):
-        if method is not None or seed is not None:
-            raise RunError(f"{path} is one exported model: it has no method or seed to choose.")
-        trained, found = load_export(path, model), Run(path)
-        hierarchy = found.hierarchy() if found.has_hierarchy else None
-        description = f"the exported model {path}"
+    if is_export(path) and method is None and seed is None:
+        run, trained = exported_run(path), load_export(path, model)
     else:
         run = find_best(path, method, seed)
         trained = load_trained(run.path, model)
-        hierarchy, description = _hierarchy(run), described(run)
-    names = trained.class_names
-    if hierarchy is not None:
-        hierarchy = hierarchy.for_classes(names)
-    preprocessing = preprocessing_of(trained, text)
-    return Classifier(trained.model, preprocessing, names, hierarchy, description)
+    return Classifier(
+        trained.model,
+        preprocessing_of(trained, text),
+        trained.class_names,
+        hierarchy_of(run),
+        described(run),
+    )
 
 
 def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing:
@@ -85,11 +82,16 @@ def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing
     )
 
 
-def _hierarchy(run: RunResult) -> Hierarchy | None:
-    """Return the hierarchy of a run or, as a baseline has none, of another run of its seed."""
-    for path in (run.path, *_companions(run)):
-        if Run(path).has_hierarchy and Run(path).is_done:
-            return Run(path).hierarchy()
+def hierarchy_of(run: RunResult) -> Hierarchy | None:
+    """Return the hierarchy of a run or, as a baseline has none, of another run of its seed.
+
+    Args:
+        run: A run, or an export of one.
+    """
+    names = Run(run.path).config.data.class_names
+    for path in (run.path, *(other for other in _companions(run) if Run(other).is_done)):
+        if Run(path).has_hierarchy:
+            return Run(path).hierarchy().for_classes(names)
     return None
 
 

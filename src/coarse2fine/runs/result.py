@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from reprlib import repr as short
@@ -78,11 +78,7 @@ class RunResult:
     def load(cls, path: Path) -> RunResult:
         """Read a finished run's result."""
         try:
-            content = Run(path).result()["result"]
-            clusters = tuple(content.pop("num_clusters"))
-            found = cls(**content, num_clusters=clusters, path=path)
-            found._check()
-            return found
+            return cls.from_dict(Run(path).result()["result"], path)
         except FileNotFoundError:
             raise RunError(
                 f"{path} has no {RESULT}: it is not a run, or not done; go on with it by the "
@@ -90,6 +86,18 @@ class RunResult:
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Run(path).damaged(error) from None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], path: Path) -> RunResult:
+        """Return the result that `to_dict` gave.
+
+        Args:
+            content: As a file has it.
+            path: The run directory.
+        """
+        found = cls(**{**content, "num_clusters": tuple(content["num_clusters"])}, path=path)
+        found._check()
+        return found
 
     def hierarchy(self) -> Hierarchy:
         """Return the hierarchy that the run was trained with."""

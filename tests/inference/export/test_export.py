@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +27,12 @@ from trainings import (
     without_this_package,
 )
 
-from coarse2fine import Hierarchy, RunError, export_model, fit, load_export
+from coarse2fine import Hierarchy, RunError, export_model, fit, load_classifier, load_export
 from coarse2fine.data.sources import text as sentences
 from coarse2fine.data.sources.text import tokens
 from coarse2fine.inference import export as exporting
 from coarse2fine.inference.folder import is_export
+from coarse2fine.runs.best import described
 from coarse2fine.runs.restore import load_trained
 
 KINDS = ("image", "text", "table")
@@ -207,7 +209,8 @@ def test_the_hierarchy_is_that_of_the_seed_whatever_the_method(made, tmp_path):
         export = export_model(result, tmp_path / method, method=method)
         assert Hierarchy.load(export.path / "hierarchy.json") == wanted
     alone = export_model(result.of("baseline")[0], tmp_path / "alone")
-    assert not (alone.path / "hierarchy.json").exists()
+    assert Hierarchy.load(alone.path / "hierarchy.json") == wanted
+    assert load_classifier(alone.path).hierarchy == wanted
 
 
 @pytest.mark.usefixtures("without_programs")
@@ -232,6 +235,19 @@ def test_an_export_is_read_as_the_run_itself(made, kind):
     states = found.model.state_dict(), wanted.model.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
     assert not found.model.training
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_classifier_of_an_export_is_that_of_the_run(made, kind):
+    result, export = made(kind)
+    found, wanted = load_classifier(export.path), load_classifier(result.path)
+    inputs = raw_inputs(kind) if kind != "text" else inputs_of(kind)
+    inputs = inputs.numpy() if kind != "text" else inputs
+    assert (found.predict_proba(inputs) == wanted.predict_proba(inputs)).all()
+    assert found.hierarchy == wanted.hierarchy
+    assert found.description == described(replace(result.best, path=export.path))
+    with pytest.raises(RunError):
+        load_classifier(export.path, method="baseline")
 
 
 def test_a_folder_that_is_no_export_is_not_read(made, tmp_path):
@@ -373,7 +389,7 @@ def test_the_code_of_the_card_runs_without_this_package(made, kind):
     _, export = made(kind)
     blocks = (export.path / "README.md").read_text().split("```python\n")[1:]
     ours, *others = [block.partition("\n```")[0] for block in blocks]
-    assert "from coarse2fine import load_export\n" in ours
+    assert ours.startswith("from coarse2fine import load_classifier\n")
     check = "assert probabilities.shape == logits.shape == (1, 6)"
     without_this_package("\n".join([*others, check]), export.path)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from local_hub import LocalHub
-from trainings import Branching, trained
+from trainings import Branching, rows, trained
 
 from coarse2fine import MissingExtraError, RunError, export_model, load_classifier, load_export
 from coarse2fine.inference.hub import HubClassifier
@@ -37,6 +37,15 @@ def test_a_folder_goes_to_the_hub_as_it_is_and_comes_back(made, remote):
     assert files_of(found.folder) == files_of(export.path)
     states = found.classifier.model.state_dict(), load_export(export.path).model.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[1])
+
+
+def test_it_predicts_as_the_run(made):
+    result, export = made("table")
+    found = HubClassifier.from_pretrained(export.path)
+    wanted = load_classifier(result.path)
+    assert found.predict(rows().numpy()) == wanted.predict(rows().numpy())
+    probabilities = found.predict_proba(rows().numpy())
+    assert (probabilities == wanted.predict_proba(rows().numpy())).all()
 
 
 def test_only_files_of_an_export_are_downloaded(made, remote):
