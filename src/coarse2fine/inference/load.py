@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..data.sets.imagenet import SHARE
-from ..errors import RunError
 from ..runs.best import described, find_best
 from ..runs.directory import BEST, Run
 from ..runs.find import SEED, runs_of_seed

@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 
-import numpy as np
 import pytest
 import torch
 from local_hub import LocalHub
@@ -110,18 +109,3 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'coarse2fine\[hub\]'"):
         import coarse2fine.inference.hub  # noqa: F401
-
-
-def test_what_comes_from_the_hub_predicts_as_the_run_does(made):
-    result, export = made("table")
-    ours, theirs = load_classifier(result.path), HubClassifier.from_pretrained(export.path)
-    columns = np.random.default_rng(0).normal(size=(5, *ours.preprocessing.input_shape))
-    assert theirs.predict(columns) == ours.predict(columns)
-    assert np.array_equal(theirs.predict_proba(columns), ours.predict_proba(columns))
-    assert theirs.classifier.hierarchy == ours.hierarchy
-
-
-def test_an_export_has_no_methods_to_choose_from(made):
-    _, export = made("table")
-    with pytest.raises(RunError, match="is one exported model: it has no method"):
-        load_classifier(export.path, "baseline")
