@@ -112,7 +112,7 @@ NARROW, TWO = f"{__name__}:Narrow", f"{__name__}:TwoHeads"
         (("--model", NARROW), "cannot take inputs of shape (2, 4)"),
         (("--model", TWO), "could be any of"),
         (("--model", "cnn"), "'cnn' is for data of kind 'image'"),
-        (("--curriculum-epochs", "50"), "50 is beyond the 3 epochs of the training"),
+        (("--curriculum-epochs", "50"), "--curriculum-epochs 50 is beyond the 3 epochs"),
         (("--epochs", "1"), "from epoch 2 on, but the training has only 1"),
         (("--accelerator", "tpu"), "this machine cannot train with"),
         (("--val-share", "0", "--metric", "confusion"), "needs validation samples"),
