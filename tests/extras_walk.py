@@ -11,6 +11,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,10 @@ ARGUMENTS = {
 }
 
 
+def new_folder() -> str:
+    return tempfile.mkdtemp(dir=".")
+
+
 def attribute(name: str) -> None:
     import coarse2fine
 
@@ -67,7 +72,7 @@ def attribute(name: str) -> None:
 def fit(data: Any) -> None:
     from coarse2fine import fit
 
-    fit(data, out=f"fit-{os.getpid()}", **SHORT)
+    fit(data, out=new_folder(), **SHORT)
 
 
 def load(data: str) -> None:
@@ -112,14 +117,14 @@ def command(words: str) -> None:
         from coarse2fine.cli import demo
 
         demo.DATA, demo.SEEDS = "shapes:120", "1"
-        demo.SETTINGS = {**SHORT, "image_size": 16}
+        demo.SETTINGS = {**SHORT, "image_size": 24}
         editor.EditorServer.serve_forever = lambda *_, **__: None  # type: ignore[method-assign]
     from coarse2fine.cli import main
 
     name, _, option = words.partition(" --")
     sys.argv = ["c2f", *name.split(), *ARGUMENTS[words], *([f"--{option}"] if option else [])]
     if name in ("train", "demo"):
-        sys.argv += ["--out", f"{name}-{os.getpid()}"]
+        sys.argv += ["--out", new_folder()]
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
@@ -174,6 +179,7 @@ def walked(libraries: str, entries: Sequence[str]) -> dict[str, list[str]]:
 
 if __name__ == "__main__":
     os.chdir(Path(sys.argv[1]))
+    os.environ["KERAS_BACKEND"] = "torch"
     torch.set_num_threads(1)
     plan = json.loads(sys.argv[2])
     print(json.dumps({libraries: walked(libraries, plan[libraries]) for libraries in plan}))  # noqa: T201

@@ -151,10 +151,13 @@ def test_a_damaged_run_is_named(c2f, comparison, tmp_path, line):
         (["gains", "nowhere"], "there is no run nowhere"),
         (
             ["gains", "RUN", "--width", "1"],
-            "the width must lie between 2.5 and 100 inches. Got 1.0.",
+            "--width must lie between 2.5 and 100 inches. Got 1.0.",
         ),
         (["gains", "RUN", "--width", "nan"], "between 2.5 and 100 inches. Got nan."),
-        (["gains", "RUN", "--dpi", "5"], "there must be 50 to 1200 pixels an inch. Got 5."),
+        (
+            ["gains", "RUN", "--dpi", "5"],
+            "--dpi must lie between 50 and 1200 pixels an inch. Got 5.",
+        ),
         (["curves", "mine.json"], "there is no run mine.json"),
         (["gains"], "Missing argument 'RUN...'"),
     ],

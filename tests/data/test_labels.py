@@ -85,6 +85,15 @@ def test_given_class_names_of_a_table_are_its_labels(tmp_path):
     assert source.train.targets.tolist() == [1, 0, 1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("holder", ["csv", "parquet", "images in parquet"])
+def test_files_mean_the_same_by_the_names_that_a_run_gives_them(holder, tmp_path):
+    source = load_data(
+        HOLDERS[holder](tmp_path, LABELS[:1] + [5] * 5), class_names=("0", "5", "10")
+    )
+    assert source.train.class_names == ("0", "5", "10")
+    assert source.train.targets.tolist() == [2, 1, 1, 1, 1, 1]
+
+
 def test_a_test_counts_by_the_same_names():
     with pytest.warns(UserWarning, match=NOTE):
         source = load_data((INPUTS, LABELS), test=(INPUTS[:2], np.array([5.0, 10.0])))

@@ -55,7 +55,7 @@ def command(
     from ..runs.restore import load_trained
 
     if split not in PARTS:
-        raise ValueError(f"split must be one of {', '.join(PARTS)}. Got {split!r}.")
+        raise ValueError(f"--split must be one of {', '.join(PARTS)}. Got {split!r}.")
     found = find_best(run, method, seed)
     trained = load_trained(found.path, model)
     say(f"using {described(found)}")

@@ -87,9 +87,9 @@ def command(
     if kind not in KINDS:
         raise ValueError(f"a figure is one of {', '.join(KINDS)}. Got {kind!r}.")
     if not 2.5 <= (2.5 if width is None else width) <= 100:
-        raise ValueError(f"the width must lie between 2.5 and 100 inches. Got {width}.")
+        raise ValueError(f"--width must lie between 2.5 and 100 inches. Got {width}.")
     if not 50 <= dpi <= 1200:
-        raise ValueError(f"there must be 50 to 1200 pixels an inch. Got {dpi}.")
+        raise ValueError(f"--dpi must lie between 50 and 1200 pixels an inch. Got {dpi}.")
     path = out or Path(f"{kind}.svg")
     check_format(path)
     found = list(_panels(kind, runs, method or (), seed))

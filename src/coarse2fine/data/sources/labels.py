@@ -62,6 +62,32 @@ def are_indices(classes: Sequence[int] | IntArray) -> bool:
     return len(classes) == 0 or (classes[0] == 0 and classes[-1] == len(classes) - 1)
 
 
+def numbers_named(names: Sequence[str], labels: Iterable[IntArray]) -> IntArray | None:
+    """Return the integers that classes are called by, where these are what the labels are.
+
+    A run that was trained on the labels 0, 5 and 10 gives its classes these names, and other
+    files with the same labels mean the same by them.
+
+    Args:
+        names: Of the classes, in the order of their targets.
+        labels: Of every part.
+
+    Returns:
+        None where labels are indices of the classes.
+
+    Examples:
+        >>> numbers_named(["0", "5", "10"], [np.array([10, 0])])
+        array([ 0,  5, 10])
+        >>> numbers_named(["cat", "dog"], [np.array([1, 0])])
+    """
+    if not names or not all(name.isdecimal() and len(name) < 19 for name in names):
+        return None
+    numbers: IntArray = np.array(list(map(int, names)))
+    is_rising = bool((np.diff(numbers) > 0).all())
+    is_theirs = all(np.isin(part, numbers).all() for part in labels)
+    return numbers if is_rising and is_theirs and not are_indices(numbers) else None
+
+
 def places_of(labels: IntArray, classes: IntArray, title: str) -> IntArray:
     """Return the place of each label among the classes.
 

@@ -21,7 +21,7 @@ from ..._util.text import brief, first_line
 from ...errors import require
 from ..split import Source, Split, check_class_indices
 from .images import decode_all
-from .labels import are_indices, numbered_classes, places_of
+from .labels import are_indices, numbered_classes, numbers_named, places_of
 from .table_files import files_of, is_table_file, table_files
 
 IMAGE_COLUMNS = ("img", "image")
@@ -153,8 +153,12 @@ def load_parquet_images(
     }
     labels = {role: part[1].numpy() for role, part in parts.items()}
     names = class_names or parts["train"][2]
+    numbers = numbers_named(names or (), labels.values())
     if not names:
-        names, labels = _numbered(labels, {role: str(found[0]) for role, found in files.items()})
+        numbers = _numbers(labels, files["train"][0])
+        names = tuple(map(str, numbers))
+    if numbers is not None and not are_indices(numbers):
+        labels = {role: places_of(x, numbers, str(files[role][0])) for role, x in labels.items()}
     splits = {}
     for role, (images, _, _) in parts.items():
         check_class_indices(labels[role], len(names), str(files[role][0]))
@@ -162,20 +166,13 @@ def load_parquet_images(
     return Source("image", columns=(), **splits)
 
 
-def _numbered(
-    labels: Mapping[str, IntArray], titles: Mapping[str, str]
-) -> tuple[tuple[str, ...], dict[str, IntArray]]:
-    """Return the classes that integers name, and each label's place among them."""
-    train, file = labels["train"], titles["train"]
+def _numbers(labels: Mapping[str, IntArray], file: Path) -> IntArray:
+    """Return the integers that are classes, where the files name none."""
+    train = labels["train"]
     if train.max() >= _MOST_NUMBERED:
         raise ValueError(f"{file} has the label {train.max()}; number the classes from 0 on.")
     others = [part for role, part in labels.items() if role != "train"]
-    numbers = numbered_classes(train, others, file)
-    places = {
-        role: part if are_indices(numbers) else places_of(part, numbers, titles[role])
-        for role, part in labels.items()
-    }
-    return tuple(map(str, numbers)), places
+    return numbered_classes(train, others, str(file))
 
 
 def read_parquet_images(
