@@ -83,7 +83,9 @@ def test_it_ends_with_the_comparison_the_levels_and_where_it_lies(c2f):
     ]
     assert comparison.splitlines()[4].split()[0] == "epochs"
     assert "note: seed 0: staged was best at epoch" in comparison
-    assert place == "here holds it all; c2f report here shows it.\n"
+    assert place == (
+        "here holds it all; c2f report here shows it, c2f predict here … uses the best model.\n"
+    )
 
 
 def test_json_is_all_that_is_written(c2f):
@@ -138,4 +140,4 @@ def test_the_demo_says_that_it_is_reduced_and_shows_the_tree(c2f, monkeypatch):
     assert err.startswith("Shapes, reduced: ")
     assert "\n30 classes: " in out
     assert "gain of continuous" in out
-    assert re.search(r"(runs/shapes-\S+-cnn-\w{8}) holds it all; c2f report \1 shows it\.\n$", out)
+    assert re.search(r"(runs/shapes-\S+-cnn-\w{8}) holds it all; c2f report \1 shows it, c2f ", out)

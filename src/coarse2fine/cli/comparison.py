@@ -81,7 +81,8 @@ def report(result: Result, *, as_json: bool) -> None:
     if levels:
         show(f"test accuracy at each level of the first seed's hierarchy:\n{levels}\n")
     path = result.path
-    show(f"{path} holds it all; c2f report {path} shows it.")
+    commands = f"c2f report {path} shows it, c2f predict {path} … uses the best model"
+    show(f"{path} holds it all; {commands}.")
 
 
 def _how_to_go_on(path: Path | None) -> str:
