@@ -53,7 +53,8 @@ ARGUMENTS = {
     "hierarchy": ["RUN"],
     "hierarchy edit": ["hierarchy.json", "--no-browser"],
     "evaluate": ["RUN", "rows.csv"],
-    "export": ["RUN"],
+    "predict": ["RUN", "rows.csv"],
+    "export": ["RUN", "--out", "exported"],
     "export --onnx": ["RUN"],
     "paper": ["shapes-metrics", "--scale", "small", "--dry-run"],
 }
@@ -97,6 +98,16 @@ def report() -> None:
     from coarse2fine import write_report
 
     write_report(["RUN"], "page.html")
+
+
+def classify() -> None:
+    from coarse2fine import load_classifier
+
+    load_classifier("RUN").predict([[1.0, 2.0]])
+
+
+def pretrained() -> None:
+    import coarse2fine.inference.hub  # noqa: F401
 
 
 def dask() -> None:
@@ -143,6 +154,8 @@ ENTRIES: dict[str, Callable[[], None]] = {
     "Hierarchy.plot": lambda: plot("hierarchy"),
     "Result.plot": lambda: plot("result"),
     "write_report": report,
+    "predict in Python": classify,
+    "a classifier of the hub": pretrained,
     "a Dask cluster": dask,
     **{
         f"integrations.{name}": lambda name=name: integration(name)  # type: ignore[misc]

@@ -27,7 +27,7 @@ def command(
         Path | None,
         typer.Option(
             metavar="FOLDER|FILE",
-            help="A folder, or one file that ends in .safetensors or .onnx. "
+            help="Write this folder, or one file that ends in .safetensors or .onnx. "
             "Default: the folder export in RUN; with --onnx, model.onnx in the run.",
         ),
     ] = None,
@@ -37,7 +37,9 @@ def command(
     ] = False,
     license: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The model's licence for its card, such as apache-2.0."),
+        typer.Option(
+            metavar="NAME", help="Name the model's licence in its card, such as apache-2.0."
+        ),
     ] = None,
 ) -> None:
     """Export a run's model, by default the one that validates best.

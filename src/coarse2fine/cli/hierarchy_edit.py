@@ -28,15 +28,15 @@ def command(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE|RUN", help="A hierarchy (.json), or a run or comparison that has one."
+            metavar="FILE|RUN",
+            help="The hierarchy (.json) to change, or a run or comparison that has one.",
         ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where it is saved. Default: in the same file; of a run, as RUN-hierarchy.json "
-            "beside it.",
+            help="Save it as this. Default: the same file; of a run, RUN-hierarchy.json beside it.",
         ),
     ] = None,
     port: Annotated[

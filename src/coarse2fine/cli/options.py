@@ -104,9 +104,10 @@ def _naming(names: tuple[str, ...], settings: tuple[str, ...]) -> re.Pattern[str
     # What a callable takes is a parameter of its own, whatever its name.
     begins = r"(?<![\w/'\"=.-])(?<!takes )"
     given = rf"(?:{every})=(?=[\s,.;:)]|$)|(?:{every})(?= = )"
+    beside = rf"(?:{every})(?= or (?:{distinct})\b)"
     anywhere = rf"(?:{distinct})(?![\w/'\"=]|[.]\w)"
     subject = rf"(?:(?<![\s\S])|(?<=[,;.:] ))(?:{every})(?= must | '[^']*' is )"
-    return re.compile(f"{begins}(?:{given}|{anywhere}|{subject})")
+    return re.compile(f"{begins}(?:{given}|{beside}|{anywhere}|{subject})")
 
 
 def _parameter(field: ConfigField) -> inspect.Parameter:

@@ -32,8 +32,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="INPUT…",
-            help="Image files and folders, csv, jsonl, parquet or npy files, or - for lines of "
-            "the standard input: sentences, or paths of images.",
+            help="The inputs are image files and folders, csv, jsonl, parquet or npy files, or - "
+            "for lines of the standard input: sentences, or paths of images.",
         ),
     ],
     method: options.MethodOfRun = None,
@@ -45,7 +45,11 @@ def command(
     ] = 3,
     batch_size: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Default: 256, and fewer where samples are large."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Predict so many samples at a time. Default: 256, fewer of large ones.",
+        ),
     ] = None,
     keep_going: Annotated[
         bool,

@@ -323,7 +323,7 @@ class Config:
     def _check_baseline(self) -> None:
         """Raise where something is to be made from a baseline that is not trained."""
         if self.hierarchy is not None and self.hierarchy_model is not None:
-            raise ValueError("give hierarchy= or hierarchy_model=, not both.")
+            raise ValueError("give hierarchy or hierarchy_model, not both.")
         if self.baseline:
             return
         if self.is_needed("class_vectors"):
