@@ -42,10 +42,8 @@ def test_a_finished_run_gives_its_result_and_its_model(method, seed):
 
 
 def test_it_is_evaluated_on_its_own_test_samples(capsys):
-    code = run(
-        ["evaluate", "finished", "animals.csv", "--model", "net:make"]
-        + ["--method", "continuous", "--seed", "1"]
-    )
+    chosen = ["--model", "net:make", "--method", "continuous", "--seed", "1"]
+    code = run(["evaluate", "finished", "animals.csv", *chosen])
     out = capsys.readouterr().out
     accuracy = RunResult.load(Path("finished/seed-1/continuous")).accuracy
     assert code == 0
