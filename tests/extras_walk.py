@@ -128,7 +128,7 @@ def command(words: str) -> None:
         from coarse2fine.cli import demo
 
         demo.DATA, demo.SEEDS = "shapes:120", "1"
-        demo.SETTINGS = {**SHORT, "image_size": 24}
+        demo.SETTINGS = {**SHORT, "image_size": 24, "epochs": 4, "max_levels": 2}
         editor.EditorServer.serve_forever = lambda *_, **__: None  # type: ignore[method-assign]
     from coarse2fine.cli import main
 

@@ -20,7 +20,7 @@ from .classifier import Classifier
 from .folder import export_files, is_export
 from .load import load_classifier
 
-require("huggingface_hub", "hub")
+require("huggingface_hub.hub_mixin", "hub")  # not the package, which imports it only on use
 from huggingface_hub import ModelHubMixin, snapshot_download  # noqa: E402
 
 

@@ -7,7 +7,6 @@ model.fit(x, y, epochs=30, callbacks=[CoarseToFineCallback(epochs=10)])
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,8 @@ from ._curriculum import curriculum_from, warn_if_cut_short
 try:
     require("keras", "keras")  # says how to install it where it is missing
 except MissingExtraError as error:
-    if find_spec("keras") is None:
+    missing = getattr(error.__cause__, "name", None) or ""
+    if missing.partition(".")[0] not in ("jax", "openvino", "tensorflow", "torch"):
         raise
     raise ImportError(
         f"Keras is here, but its backend is not ({error.__cause__}); choose one that is, before "
