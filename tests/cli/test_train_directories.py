@@ -192,7 +192,7 @@ def test_what_fails_after_the_baseline_may_be_corrected_too(c2f, table, tmp_path
     assert "seed 0 baseline: taken over, as it is done.\n" in err
     code, _, err = c2f("train", table, *SHORT, "--method", "staged")
     assert code == 2
-    assert "was begun with methods = " in err
+    assert "was begun with --method = " in err
 
 
 # ---------------------------------------------------------------------------- to go on

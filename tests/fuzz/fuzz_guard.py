@@ -177,6 +177,7 @@ def only_documented_warnings() -> None:
         "The hierarchy of .* has no level above the classes",
         ".* is square but not symmetric, so it is read as embeddings",
         "The newest checkpoint is damaged",
+        ".* integer labels are not 0 to",
     ):
         warnings.filterwarnings("ignore", message, UserWarning)
     warnings.filterwarnings("ignore", module=r"PIL\.")

@@ -302,10 +302,12 @@ def leftovers(out):
 def outcome(out):
     """All that must be the same to the bit: weights, predictions, metrics, results.
 
-    Without the copy of the best run, which a sweep does not make.
+    Without the copy of the best run and the checkpoints to go on from, which a sweep need not
+    keep.
     """
     found = {}
-    kept = [path for path in sorted(Path(out).rglob("*")) if Path(out, BEST) not in path.parents]
+    left_out = [Path(out, BEST), *Path(out).rglob(f"{run.CHECKPOINT}/0*")]
+    kept = [path for path in sorted(Path(out).rglob("*")) if not {*left_out} & {*path.parents}]
     for path in (path for path in kept if path.suffix == ".safetensors"):
         found[str(path.relative_to(out))] = {k: v.tolist() for k, v in load_file(path).items()}
     for path in (path for path in kept if path.name == run.METRICS):

@@ -188,7 +188,7 @@ def test_a_baseline_serves_other_methods_and_hierarchies(changes, trained, tmp_p
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": 6}, "was begun with epochs = 5, now it is 6"),
+        ({"epochs": 4}, "was begun with epochs = 5, now it is 4"),
         ({"learning_rate": 0.01}, "was begun with learning_rate = 0.02, now it is 0.01"),
         ({"track_test": True}, "was begun with track_test = null, now it is true"),
     ],

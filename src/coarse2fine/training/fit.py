@@ -158,8 +158,9 @@ def resolve(config: Config, source: Source) -> Config:
 def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = None) -> str:
     """Return a directory's name: the same for the same data and settings but seeds and epochs."""
     settings = {**config.to_dict(), "data": path_or_name(config.data)}
-    for name in ("seeds", "epochs", "workers"):  # which may change from call to call
+    for name in ("seeds", "workers"):  # which may change from call to call
         del settings[name]
+    del settings["epochs"]  # of which there may be more later
     if config.data == GIVEN:
         train = source.train
         settings["data"] = Data(source.kind, train, train, source.test or train).fingerprint()
