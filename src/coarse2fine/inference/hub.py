@@ -20,7 +20,8 @@ from .classifier import Classifier
 from .folder import export_files, is_export
 from .load import load_classifier
 
-require("huggingface_hub.hub_mixin", "hub")  # not the package, which imports it only on use
+for part in ("huggingface_hub", "huggingface_hub.hub_mixin"):  # imported only on use
+    require(part, "hub")
 from huggingface_hub import ModelHubMixin, snapshot_download  # noqa: E402
 
 
