@@ -19,9 +19,9 @@ test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 	$(BIN)/python -m pytest -n 2
 
 # A fresh torch comes with gigabytes of CUDA libraries, so this environment is made once, and only
-# again when pyproject.toml or constraints.txt changes. test_package.py looks at every extra.
+# again when pyproject.toml or constraints.txt changes. Two of the tests need every extra.
 test-lowest: $(LOWEST)/made  ## Run the core's tests with the lowest versions that pyproject.toml allows.
-	$(LOWEST)/bin/python -m pytest -n 2 $(filter-out tests/test_package.py,$(wildcard tests/test_*.py))
+	$(LOWEST)/bin/python -m pytest -n 2 $(filter-out tests/test_package.py tests/test_extras.py,$(wildcard tests/test_*.py))
 
 test-slow: $(VENV)/audit $(VENV)/torture  ## Run the tests that take minutes.
 	$(BIN)/python -m pytest -m slow
