@@ -80,6 +80,18 @@ def test_batches_are_in_order(images, rng):
     assert images.predict_proba(list(pixels), batch_size=4) == pytest.approx(single, abs=1e-6)
 
 
+def test_arrays_and_files_among_each_other_stay_in_order(images, rng, tmp_path):
+    pixels = rng.integers(0, 256, (12, 20, 20, 3), dtype=np.uint8)
+    paths = []
+    for number, some in enumerate(pixels.reshape(4, 3, 20, 20, 3)):
+        paths.append(tmp_path / f"{number}.npy")
+        np.save(paths[-1], some[:2])
+        paths.append(tmp_path / f"{number}.png")
+        Image.fromarray(some[2]).save(paths[-1])
+    found = images.predict_proba(paths, batch_size=1)
+    assert found == pytest.approx(images.predict_proba(pixels), abs=1e-6)
+
+
 def grey_classifier():
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
     return Classifier(model, Preprocessing("image", (1, 8, 8)), ("a", "b", "c"))

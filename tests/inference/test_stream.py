@@ -47,6 +47,15 @@ def test_a_prediction_has_its_class_guesses_and_clusters():
     assert bus.clusters[0] == ("bus" if bus.class_name == "bus" else "thing")
 
 
+def test_with_a_single_class_asked_for_there_are_no_guesses():
+    found = list(made().stream(np.array([[1.0, 0.0], [0.0, 1.0]]), top=1))
+    assert [(each.input, each.class_name) for each in found] == [
+        ("sample 0", "cat"),
+        ("sample 1", "car"),
+    ]
+    assert [each.guesses for each in found] == [(), ()]
+
+
 def test_clusters_without_names_are_called_by_their_first_classes():
     hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]], ANIMALS)
     assert cluster_names(hierarchy, 0) == ["cat, dog", "car, bus"]

@@ -87,3 +87,23 @@ def test_lazy_images_of_one_channel_are_not_normalised_as_colours():
 def test_what_is_neither_image_nor_table_is_left_alone(kind):
     data = replace(sample(table_source()), kind=kind)
     assert of(data, augment=True, normalise=True) == Transform()
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 5, 7), (1, 3, 5, 7), (4, 1, 5, 7), (4, 3, 1, 1)])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+def test_images_laid_out_pixel_by_pixel_become_the_same_numbers(shape, dtype):
+    images = torch.randint(256, shape).to(dtype)
+    given = images.contiguous(memory_format=torch.channels_last)
+    before = given.clone()
+    transform = Transform(mean=CIFAR[0][: shape[1]], std=CIFAR[1][: shape[1]])
+    found = transform.normalise(given)
+    scaled = images / 255 if dtype == torch.uint8 else images
+    mean, std = (torch.tensor(value).view(-1, 1, 1) for value in (transform.mean, transform.std))
+    assert found.equal((scaled - mean) / std)
+    assert found.is_contiguous(memory_format=torch.channels_last)
+    assert given.equal(before)
+
+
+def test_no_images_are_normalised_to_none():
+    none = torch.zeros(0, 3, 4, 4, dtype=torch.uint8).contiguous(memory_format=torch.channels_last)
+    assert Transform(*CIFAR).normalise(none).shape == (0, 3, 4, 4)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from types import SimpleNamespace
 
 from .._util.text import brief
 from ..inference.classifier import Classifier, Prediction
@@ -42,7 +41,7 @@ def choose_format(classifier: Classifier, top: int, *, as_csv: bool, as_json: bo
     guesses = min(top, len(classifier.class_names)) - 1
     levels = 0 if classifier.hierarchy is None else len(classifier.hierarchy.levels) - 1
     if as_csv:
-        return Format(_csv_lines([_csv_header(guesses, levels)]), _csv_predictions)
+        return Format(",".join(_csv_header(guesses, levels)), _csv_lines(classifier))
     return _table(classifier, guesses, levels)
 
 
@@ -61,20 +60,31 @@ def _csv_header(guesses: int, levels: int) -> list[str]:
     ]
 
 
-def _csv_predictions(predictions: Sequence[Prediction]) -> str:
-    return _csv_lines(map(_csv_cells, predictions))
+def _csv_lines(classifier: Classifier) -> Callable[[Sequence[Prediction]], str]:
+    """Return what makes lines of predictions, whose names are put into quotes only once."""
+    names = dict(zip(classifier.class_names, _csv_cells(classifier.class_names), strict=True))
+    clusters = set(classifier.clusters)
+    ends = {own: "".join(f",{cell}" for cell in _csv_cells(own)) for own in clusters}
+
+    def line(prediction: Prediction, given: str) -> str:
+        further = [f",{names[name]},{share:.6g}" for name, share in prediction.guesses]
+        first = f"{given},{names[prediction.class_name]},{prediction.probability:.6g}"
+        return f"{first}{''.join(further)}{ends[prediction.clusters]}"
+
+    def lines(predictions: Sequence[Prediction]) -> str:
+        given = _csv_cells([prediction.input for prediction in predictions])
+        return "\n".join(map(line, predictions, given))
+
+    return lines
 
 
-def _csv_cells(prediction: Prediction) -> list[str]:
-    further = [(name, f"{share:.6g}") for name, share in prediction.guesses]
-    first = (prediction.input, prediction.class_name, f"{prediction.probability:.6g}")
-    return [*first, *chain.from_iterable(further), *prediction.clusters]
-
-
-def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(rows)
-    return file.getvalue().removesuffix("\n")
+def _csv_cells(texts: Iterable[str]) -> list[str]:
+    """Return texts as CSV has them, in quotes where they need them."""
+    rows: list[str] = []
+    file = SimpleNamespace(write=rows.append)
+    # The second cell, as one that is empty would be in quotes if it were the only one.
+    csv.writer(file, lineterminator="\n").writerows((text, "") for text in texts)
+    return [row.removesuffix(",\n") for row in rows]
 
 
 def _json_lines(predictions: Sequence[Prediction]) -> str:

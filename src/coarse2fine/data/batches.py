@@ -38,14 +38,19 @@ class Transform:
     flip: bool = False
 
     def normalise(self, inputs: Tensor) -> Tensor:
-        """Return the inputs as the model takes them."""
-        if inputs.dtype == torch.uint8:
+        """Return the inputs as the model takes them, in the layout they have."""
+        is_bytes = inputs.dtype == torch.uint8
+        if is_bytes:
             inputs = inputs.float().div_(255)
-        if self.mean:
-            shape = (-1,) + (1,) * (inputs.dim() - 2)
-            mean, std = (inputs.new_tensor(value).view(shape) for value in (self.mean, self.std))
-            inputs = (inputs - mean).div_(std)
-        return inputs
+        if not self.mean:
+            return inputs
+        shape = (-1,) + (1,) * (inputs.dim() - 2)
+        mean, std = (inputs.new_tensor(value).view(shape) for value in (self.mean, self.std))
+        if inputs.dim() == 4 and inputs.stride(1) == 1:
+            # Pixel by pixel, torch would go through three numbers at a time.
+            mean, std = (torch.empty_like(inputs[:1]).copy_(value) for value in (mean, std))
+        # Bytes were copied already; what is given as floats must stay as it is.
+        return (inputs.sub_(mean) if is_bytes else inputs.sub(mean)).div_(std)
 
     def augment(self, images: Tensor, draws: Tensor) -> Tensor:
         """Return the images cropped and mirrored at random.

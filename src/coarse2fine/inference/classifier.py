@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
 from math import prod
 from typing import Any, NamedTuple
 
@@ -180,15 +182,14 @@ class Classifier:
 
     def _predictions(self, names: Sequence[str], logits: Tensor, top: int) -> list[Prediction]:
         shares, classes = logits.softmax(1).topk(top)
-        rows = zip(names, classes.tolist(), shares.tolist(), strict=True)
-        return [self._prediction(name, found, share) for name, found, share in rows]
-
-    def _prediction(self, name: str, found: list[int], shares: list[float]) -> Prediction:
-        own = self.class_names
-        guesses = tuple(
-            [Guess(own[index], share) for index, share in zip(found[1:], shares[1:], strict=True)]
-        )
-        return Prediction(name, own[found[0]], shares[0], guesses, self.clusters[found[0]])
+        # A list a rank and not one a sample, as making those would take as long as all the rest.
+        found, probable = classes.T.tolist(), shares.T.tolist()
+        named = [[self.class_names[index] for index in rank] for rank in found]
+        others = [map(Guess, *rank) for rank in zip(named[1:], probable[1:], strict=True)]
+        guesses = zip(*others, strict=True) if others else [()] * len(names)
+        clusters = [self.clusters[index] for index in found[0]]
+        rows = zip(names, named[0], probable[0], guesses, clusters, strict=True)
+        return list(starmap(Prediction, rows))
 
     # ------------------------------------------------------------------------------ batches
 
@@ -200,11 +201,7 @@ class Classifier:
         if size < 1:
             raise ValueError(f"batch_size must be at least 1. Got {size}.")
         chunks = chunks_of(inputs, self.preprocessing, size, on_fault)
-
-        def prepare(chunk: Chunk) -> tuple[Sequence[str], Tensor | None]:
-            return _prepared(chunk, self.preprocessing, on_fault)
-
-        for names, tensor in _ahead(chunks, prepare):
+        for names, tensor in _ahead(chunks, self.preprocessing, on_fault):
             if tensor is not None:
                 yield names, self._logits(names, tensor)
 
@@ -213,10 +210,10 @@ class Classifier:
 
     @torch.inference_mode()
     def _logits(self, names: Sequence[str], tensor: Tensor) -> Tensor:
-        inputs = self.preprocessing.transform.normalise(tensor.to(self.device))
+        inputs = tensor.to(self.device)
         if inputs.dim() == 4 and self.device.type == "cpu":  # as in training
             inputs = inputs.contiguous(memory_format=torch.channels_last)
-        logits: Tensor = self.model(inputs).float()
+        logits: Tensor = self.model(self.preprocessing.transform.normalise(inputs)).float()
         if not bool(torch.isfinite(logits.sum())):
             finite = torch.isfinite(logits).all(1)
             for row in torch.nonzero(~finite).flatten().tolist():
@@ -262,20 +259,24 @@ def _padded(tensors: Sequence[Tensor]) -> Tensor:
     return nn.utils.rnn.pad_sequence([tensor[0] for tensor in tensors], batch_first=True)
 
 
-def _ahead(chunks: Iterator[Chunk], prepare: Callable[[Chunk], Prepared]) -> Iterator[Prepared]:
+def _ahead(
+    chunks: Iterator[Chunk], preprocessing: Preprocessing, on_fault: OnFault | None
+) -> Iterator[Prepared]:
     """Yield prepared chunks in order, the next ones being prepared by a thread meanwhile."""
-    with ThreadPoolExecutor(1) as pool:
-        waiting: deque[Future[Prepared]] = deque()
-        try:
-            for chunk in chunks:
-                waiting.append(pool.submit(prepare, chunk))
-                if len(waiting) > _AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    waiting: deque[Callable[[], Prepared]] = deque()
+    pool = ThreadPoolExecutor(1)
+    try:
+        for chunk in chunks:
+            prepare = partial(_prepared, chunk, preprocessing, on_fault)
+            # With nothing to decode, a thread would slow those of the model by more than it saves.
+            is_ready = preprocessing.is_ready(chunk)
+            waiting.append(prepare if is_ready else pool.submit(prepare).result)
+            if len(waiting) > _AHEAD:
+                yield waiting.popleft()()
+        while waiting:
+            yield waiting.popleft()()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 # ------------------------------------------------------------------------------- clusters

@@ -91,10 +91,10 @@ def line_chunks(lines: Iterable[str], size: int) -> Iterator[Chunk]:
 
 
 def _array_chunks(path: Path, size: int) -> Iterator[Chunk]:
-    array = _opened_array(path)
+    array, title = _opened_array(path), str(path)
     for start in range(0, len(array), size):
         rows = np.array(array[start : start + size])  # a copy, as the file is only mapped
-        yield Chunk([f"{path}, row {start + row + 1}" for row in range(len(rows))], rows)
+        yield Chunk([f"{title}, row {start + row + 1}" for row in range(len(rows))], rows)
 
 
 def _opened_array(path: Path) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,12 @@ class Preprocessing:
         if self.kind == "table":
             return f"{_NAMED[self.kind]}, {shape} numbers each"
         return f"{_NAMED[self.kind]} of {shape}"
+
+    def is_ready(self, chunk: Chunk) -> bool:
+        """Return whether samples are numbers already, as many as the model takes of each."""
+        if not isinstance(chunk.values, np.ndarray | Tensor):
+            return False
+        return prod(chunk.values.shape[1:]) == prod(self.input_shape)
 
     def tensor(self, chunk: Chunk) -> Tensor:
         """Return samples as a tensor, before its transform.
