@@ -12,7 +12,9 @@ from coarse2fine.data.load import SETS, VARIABLE, load_data
 LOADERS = {
     "sets.cifar": ("load_cifar10", "load_cifar100"),
     "sets.imagenet": ("load_imagenet",),
+    "sets.sentences": ("load_banking77", "load_clinc150", "load_trec"),
     "sets.shapes": ("load_shapes",),
+    "sets.sklearn_tables": ("load_digits", "make_table"),
     "sets.tiny_imagenet": ("load_tiny_imagenet",),
     "sources.image_sources": ("load_folder",),
     "sources.hub": ("load_hub",),

@@ -41,6 +41,11 @@ SETS = {
     "cifar100-coarse": NamedSet("cifar", "load_cifar100", {"coarse": True}),
     "tiny-imagenet": NamedSet("tiny_imagenet", "load_tiny_imagenet"),
     "imagenet": NamedSet("imagenet", "load_imagenet", has_size=True),
+    "clinc150": NamedSet("sentences", "load_clinc150"),
+    "banking77": NamedSet("sentences", "load_banking77"),
+    "trec": NamedSet("sentences", "load_trec"),
+    "digits": NamedSet("sklearn_tables", "load_digits", has_folder=False),
+    "made-table": NamedSet("sklearn_tables", "make_table", has_folder=False),
 }
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
