@@ -98,6 +98,12 @@ def test_strings_are_text(wrap):
     source = from_python((wrap(sentences), Y))
     assert source.kind == "text"
     assert torch.equal(source.train.inputs, tokens(sentences))
+    assert source.train.sentences == tuple(sentences)
+
+
+def test_what_is_no_text_has_no_sentences():
+    assert from_python((torch.ones(3, 4), Y)).train.sentences is None
+    assert from_python((torch.ones(3, 4).long(), Y)).train.sentences is None  # tokens already
 
 
 def test_columns_of_pandas_will_do():
@@ -196,6 +202,7 @@ def test_items_become_tensors(item, kind, shape):
 def test_sentences_of_a_data_set_become_tokens():
     source = from_python(Items(["my card", "hello"], [torch.tensor(1), np.int64(0)]))
     assert torch.equal(source.train.inputs, tokens(["my card", "hello"]))
+    assert source.train.sentences == ("my card", "hello")
     assert source.train.targets.tolist() == [1, 0]
 
 

@@ -48,6 +48,14 @@ def test_take_keeps_the_order_asked_for_and_the_place_in_the_source():
     assert taken.class_names == NAMES
 
 
+def test_sentences_stay_with_their_samples():
+    split = Split(torch.zeros(3, 5), [0, 2, 1], NAMES, sentences=("one", "two", "three"))
+    assert split.take([2, 0]).take([0, 0]).sentences == ("three", "three")
+    assert Split(torch.zeros(3, 5), [0, 2, 1], NAMES).take([1]).sentences is None
+    with pytest.raises(ValueError, match="there are 2 sentences but 3 targets"):
+        Split(torch.zeros(3, 5), [0, 2, 1], NAMES, sentences=("one", "two"))
+
+
 def test_take_of_nothing_is_an_empty_split():
     taken = Split(torch.zeros(3, 5), torch.tensor([0, 2, 1]), NAMES).take([])
     assert (len(taken), taken.inputs.shape) == (0, (0, 5))

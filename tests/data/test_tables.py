@@ -31,6 +31,7 @@ def test_a_column_of_text_becomes_tokens(write):
     assert source.kind == "text"
     assert source.columns == ()
     assert torch.equal(source.train.inputs, tokens(["Lost my card", "Hello"]))
+    assert source.train.sentences == ("Lost my card", "Hello")
     assert source.train.class_names == ("card", "talk")
     assert (source.test, source.val) == (None, None)
 

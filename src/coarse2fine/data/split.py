@@ -47,6 +47,8 @@ class Split:
         targets: The class of each sample, integers from 0.
         class_names: The names of the K classes.
         index: The place of each sample in its source. Defaults to None: 0, 1, 2, ...
+        sentences: The text that tokens were made from, one a sample. Defaults to None: it is
+            not known, or the inputs are no text.
 
     Examples:
         >>> split = Split(torch.zeros(3, 5), torch.tensor([0, 1, 1]), ("cat", "dog"))
@@ -58,6 +60,7 @@ class Split:
     targets: Tensor
     class_names: tuple[str, ...]
     index: Tensor = field(default=None)  # type: ignore[assignment]
+    sentences: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         targets = torch.as_tensor(self.targets)
@@ -67,9 +70,10 @@ class Split:
                 f"{tuple(targets.shape)}."
             )
         index = torch.arange(len(targets)) if self.index is None else torch.as_tensor(self.index)
-        for what, count in (("inputs", len(self.inputs)), ("index", len(index))):
-            if count != len(targets):
-                raise ValueError(f"there are {count} {what} but {len(targets)} targets.")
+        given = {"inputs": self.inputs, "index": index, "sentences": self.sentences}
+        for what, values in given.items():
+            if values is not None and len(values) != len(targets):
+                raise ValueError(f"there are {len(values)} {what} but {len(targets)} targets.")
         wrong = torch.nonzero((targets < 0) | (targets >= len(self.class_names))).flatten()
         if len(wrong):
             raise ValueError(
@@ -93,7 +97,9 @@ class Split:
         rows = torch.as_tensor(rows, dtype=torch.int64)
         inputs = self.inputs
         picked = inputs[rows] if isinstance(inputs, Tensor) else _LazySubset(inputs, rows)
-        return Split(picked, self.targets[rows], self.class_names, self.index[rows])
+        texts = self.sentences
+        sentences = None if texts is None else tuple(texts[row] for row in rows.tolist())
+        return Split(picked, self.targets[rows], self.class_names, self.index[rows], sentences)
 
 
 @dataclass(frozen=True)

@@ -205,6 +205,11 @@ def signed(content: Json) -> Json:
     return {**content, _OWN: digest(content)}
 
 
+def is_signed(content: Json) -> bool:
+    """Whether values were given to `signed`."""
+    return _OWN in content
+
+
 def check_signature(content: Json, name: str) -> None:
     """Raise a `ValueError` where values are not those that `signed` was given.
 

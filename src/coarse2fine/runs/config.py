@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     from ..methods.base import Need
 
 GIVEN = "given"  # stands for a Python object
+ADAPTIVE = "adaptive"  # levels last as long as they teach, so that T is not known ahead
+FEATURES, NAMES = "features", "names"
+BY_ENCODER = (FEATURES, NAMES)  # what a hierarchy is made of by an encoder; no files
 CANDIDATES = (5, 10, 20, 30, 40, 50)  # the paper's, for its big models
 _BY_RECIPE = "by the model's recipe"
 _BY_NAME = "found by its name"
 _BY_BASELINE = "made from the baseline"
+WITHOUT_HIERARCHY = (
+    "without a baseline, a hierarchy or a hierarchy_model must be given, or hierarchy_epochs."
+)
 
 
 @documented
@@ -93,17 +99,41 @@ class Config:
     hierarchy: str | None = setting(
         None,
         "curriculum",
-        "Take the hierarchy from this file or run instead of making it from the baseline. What can "
-        "be read is listed by c2f hierarchy --help.",
-        about="A file or run to take the hierarchy from.",
+        "Take the hierarchy from this file or run instead of making it from the baseline, or make "
+        "it by --encoder: features compares the means of the classes' training samples, names the "
+        "names of the classes. What can be read is listed by c2f hierarchy --help.",
+        about="A file or run to take the hierarchy from, or what `encoder` makes it from: "
+        "``'features'``, the means of each class's training samples, or ``'names'``, the names of "
+        "the classes. A file of that name is ``./features``.",
         unset=_BY_BASELINE,
-        metavar="FILE|RUN",
+        metavar="FILE|RUN|WORD",
+    )
+    encoder: str | None = setting(
+        None,
+        "curriculum",
+        "Compare classes by this encoder of yours, package.module:callable: a function from a "
+        "batch of inputs, a list of sentences for text, or from the list of names, to one vector "
+        "each.",
+        about="What the hierarchies ``'features'`` and ``'names'`` are made by, as "
+        "``package.module:callable``.",
+        unset="none",
+        metavar="NAME",
     )
     hierarchy_model: str | None = setting(
         None,
         "curriculum",
         "Train this other model first, only to make the hierarchy from it.",
         unset=_BY_BASELINE,
+    )
+    hierarchy_epochs: int | None = setting(
+        None,
+        "curriculum",
+        "Make the hierarchy from a short training of this many epochs instead of the baseline, "
+        "of the same model or of --hierarchy-model.",
+        rules.at_least(1),
+        about="Make the hierarchy from a plain training of so many epochs, without early stopping, "
+        "of the same model or of `hierarchy_model`.",
+        unset="from a whole training",
     )
     max_levels: int | None = setting(
         None,
@@ -123,12 +153,14 @@ class Config:
         unset=_BY_RECIPE,
     )
     curriculum_epochs: int | str = setting(
-        "reach-90",
+        ADAPTIVE,
         "curriculum",
-        "Go from the coarsest level to the classes in this many epochs (T), or in as many as a "
-        "rule says: reach-90, best-epoch or search.",
-        rules.epochs_or_one_of("reach-90", "best-epoch", "search"),
-        about="T, or the rule that gives it: ``'reach-90'``, ``'best-epoch'`` or ``'search'``.",
+        "Leave a level when its validation accuracy no longer improves (adaptive); or go from the "
+        "coarsest level to the classes in this many epochs (T), or in as many as a rule of the "
+        "paper says: reach-90, best-epoch or search.",
+        rules.epochs_or_one_of(ADAPTIVE, "reach-90", "best-epoch", "search"),
+        about="``'adaptive'`` leaves a level when its validation accuracy no longer improves; or "
+        "T, or the paper's rule that gives it: ``'reach-90'``, ``'best-epoch'`` or ``'search'``.",
         metavar="N|RULE",
         parse=parsers.number_or_word,
     )
@@ -317,24 +349,43 @@ class Config:
                 value = field.normalised(given)
                 field.check(value)
                 object.__setattr__(self, name, value)
+        self._check_encoder()
         self._check_baseline()
         self._check_class_weights()
 
+    def _check_encoder(self) -> None:
+        """Raise where an encoder is missing, or has nothing to do."""
+        word = self.hierarchy if self.hierarchy in BY_ENCODER else None
+        if word is None and self.encoder is not None:
+            raise ValueError("encoder= has no use unless hierarchy= is features or names.")
+        if word is not None and self.encoder is None:
+            raise ValueError(
+                f"hierarchy {word!r} needs encoder=, a function of yours that gives vectors; a "
+                f"file or run of that name is ./{word}."
+            )
+        if word is not None and self.metric.startswith("confusion"):
+            raise ValueError(
+                f"metric {self.metric!r} is of a trained model's mistakes, so it does not go with "
+                f"the hierarchy {word!r}; give embedding."
+            )
+
     def _check_baseline(self) -> None:
         """Raise where something is to be made from a baseline that is not trained."""
-        if self.hierarchy is not None and self.hierarchy_model is not None:
-            raise ValueError("give hierarchy or hierarchy_model, not both.")
+        for trained in ("hierarchy_model", "hierarchy_epochs"):
+            if self.hierarchy is not None and getattr(self, trained) is not None:
+                raise ValueError(f"give hierarchy or {trained}, not both.")
         if self.baseline:
             return
         if self.is_needed("class_vectors"):
             raise ValueError("one of the methods needs a baseline, whose final layer it looks at.")
-        is_given = self.hierarchy is not None or self.hierarchy_model is not None
-        if not is_given and self.is_needed("hierarchy"):
-            raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
-        if self.is_needed("length") and isinstance(self.curriculum_epochs, str):
+        sources = (self.hierarchy, self.hierarchy_model, self.hierarchy_epochs)
+        if sources == (None, None, None) and self.is_needed("hierarchy"):
+            raise ValueError(WITHOUT_HIERARCHY)
+        rules_by_baseline = isinstance(self.curriculum_epochs, str) and not self.is_adaptive
+        if self.is_needed("length") and rules_by_baseline:
             raise ValueError(
-                f"without a baseline, curriculum_epochs must be a number, as the rule "
-                f"{self.curriculum_epochs!r} looks at the baseline."
+                f"without a baseline, curriculum_epochs must be a number or {ADAPTIVE!r}, as the "
+                f"rule {self.curriculum_epochs!r} looks at the baseline."
             )
 
     def _check_class_weights(self) -> None:
@@ -357,6 +408,11 @@ class Config:
         settings = {**vars(self), **changes}
         recipe_of = {name: getattr(recipe, name) for name in settings if settings[name] is None}
         return dataclasses.replace(self, **{**changes, **recipe_of})
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether levels last as long as they teach."""
+        return self.curriculum_epochs == ADAPTIVE
 
     def is_needed(self, need: "Need") -> bool:
         """Whether any of the methods needs it, see `Method.needs`."""

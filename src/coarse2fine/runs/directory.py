@@ -20,7 +20,7 @@ from ..checkpoints import Tensors, load_tensors
 from ..data import Kind
 from ..errors import RunError
 from ..hierarchy import Hierarchy
-from .checkpoint import check_signature, checksum, digest
+from .checkpoint import check_signature, checksum, digest, is_signed
 
 CONFIG, METRICS, HIERARCHY, RESULT = (
     "config.json",
@@ -156,7 +156,7 @@ class Run:
         content: Json = parse_json(self.path / RESULT)
         if not isinstance(content, dict) or not isinstance(content.get(CHECKSUMS, {}), dict):
             raise ValueError("it does not hold what a run has")
-        if CHECKSUMS in content:  # runs of 0.1 have none
+        if is_signed(content) or CHECKSUMS in content:  # runs of 0.1 are not, and have none
             check_signature(content, RESULT)
         return content
 

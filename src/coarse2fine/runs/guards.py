@@ -14,6 +14,7 @@ from typing import Any
 from .._util.files import Json, parse_json, writing
 from .._util.text import brief
 from ..errors import RunError, require
+from .config import BY_ENCODER
 from .directory import COMPARISON, CONFIG
 
 LOCK = ".lock"
@@ -72,7 +73,8 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
 
 def _is_same(name: str, old: Any, new: Any) -> bool:
     """Whether two values of a setting mean the same: photos, photos/ and ./photos do."""
-    if name in _PATHS and isinstance(old, str) and isinstance(new, str):
+    is_word = name == "hierarchy" and (old in BY_ENCODER or new in BY_ENCODER)
+    if name in _PATHS and not is_word and isinstance(old, str) and isinstance(new, str):
         one, other = (os.path.normpath(Path(given).absolute()) for given in (old, new))
         return one == other
     return bool(old == new)

@@ -136,9 +136,22 @@ def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Name
             f"for a confusion matrix give the metric confusion_distance.",
             stacklevel=5,
         )
+    return from_vectors(matrix, metric, linkage, names)
+
+
+def from_vectors(vectors: Any, metric: Any, linkage: Any, names: Names, seed: int = 0) -> Hierarchy:
+    """Return the hierarchy of class vectors by a metric that is not of confusion.
+
+    Args:
+        vectors: K×E, one row a class.
+        metric: See `Hierarchy.from_classifier`.
+        linkage: See `cluster_distances`.
+        names: Of the classes.
+        seed: Of the random metric. Defaults to 0.
+    """
     if _is_one_of(metric, ("embedding",)):
-        return Hierarchy.from_embeddings(matrix, linkage=linkage, class_names=names)
-    distances = class_distances(matrix, metric, num_classes=len(matrix))
+        return Hierarchy.from_embeddings(vectors, linkage=linkage, class_names=names)
+    distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
     return Hierarchy.from_distances(distances, linkage=linkage, class_names=names)
 
 

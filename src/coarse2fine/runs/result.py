@@ -51,6 +51,10 @@ class RunResult:
             as many as the longest method. Defaults to None: it did not go on.
         val_samples: How many validation samples there are. Defaults to None: runs of 0.1 do
             not say.
+        hierarchy_epochs: How many epochs a training had that only its hierarchy was made from,
+            see ``Config.hierarchy_epochs`` and ``hierarchy_model``. Defaults to None: there was
+            no such training, or an older run does not say.
+        hierarchy_seconds: How long that training took. Defaults to None.
     """
 
     method: str
@@ -67,6 +71,18 @@ class RunResult:
     by_rule: dict[str, float] = field(default_factory=dict)
     own_epochs: int | None = None
     val_samples: int | None = None
+    hierarchy_epochs: int | None = None
+    hierarchy_seconds: float | None = None
+
+    @property
+    def all_epochs(self) -> int:
+        """Its epochs, and those of a training that only its hierarchy was made from."""
+        return self.epochs + (self.hierarchy_epochs or 0)
+
+    @property
+    def all_seconds(self) -> float:
+        """How long `all_epochs` took."""
+        return self.seconds + (self.hierarchy_seconds or 0)
 
     def to_dict(self) -> Json:
         """Return the result as plain values, without the path, which may change."""
@@ -122,7 +138,7 @@ class RunResult:
             value = getattr(self, name)
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 raise ValueError(f"{name} is {short(value)}")
-        floats = (self.accuracy, self.val_accuracy or 0, self.seconds, *self.by_rule.values())
+        floats = (self.accuracy, self.val_accuracy or 0, self.all_seconds, *self.by_rule.values())
         if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in floats):
             raise ValueError("it lacks numbers")
         if not all(type(count) is int for count in self.num_clusters):
@@ -145,9 +161,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "method": (str,),
     **dict.fromkeys(("seed", "best_epoch", "epochs"), (int,)),
     **dict.fromkeys(("accuracy", "seconds"), (int, float)),
-    "val_accuracy": (int, float, NoneType),
+    **dict.fromkeys(("val_accuracy", "hierarchy_seconds"), (int, float, NoneType)),
     "levelled_off": (bool,),
     **dict.fromkeys(("curriculum_epochs", "own_epochs", "val_samples"), (int, NoneType)),
+    "hierarchy_epochs": (int, NoneType),
     "by_rule": (dict,),
 }
 
@@ -298,8 +315,22 @@ class Result:
         return ["mean", *means, *gains]
 
     def _epochs_row(self) -> list[str]:
-        found = [[run.epochs for run in self.of(method)] for method in self.methods]
-        return ["epochs", *(f"{np.mean(each):.0f}" for each in found)]
+        has_more = any(run.hierarchy_epochs for run in self.runs)
+        name = "epochs + those for the hierarchy" if has_more else "epochs"
+        return [name, *(mean_epochs(self.of(method)) for method in self.methods)]
+
+
+def mean_epochs(runs: Sequence[RunResult]) -> str:
+    """Return how many epochs runs took on average, as ``45 + 12`` if 12 were for the hierarchy.
+
+    Args:
+        runs: Of one method; none of them is ``""``.
+    """
+    if not runs:
+        return ""
+    own = f"{np.mean([run.epochs for run in runs]):.0f}"
+    more = float(np.mean([run.hierarchy_epochs or 0 for run in runs]))
+    return f"{own} + {more:.0f}" if more else own
 
 
 def _level_cells(run: RunResult, hierarchy: Hierarchy) -> list[str]:

@@ -15,7 +15,6 @@ from torch import Tensor
 from ..._util.text import brief
 from ...errors import require
 from .table_reader import Table, column_called
-from .text import tokens
 
 pa = require("pyarrow", "train")
 pc = require("pyarrow.compute", "train")
@@ -94,8 +93,16 @@ def text_column(table: Table, target: str, text: str | None) -> str | None:
     return column_called(TEXT_NAMES, strings) or (strings[0] if is_text else None)
 
 
-def text_tokens(table: Table, text: str) -> Tensor:
-    """Return a column of text as tokens, see `coarse2fine.data.tokens`."""
+def sentences(table: Table, text: str) -> tuple[str, ...]:
+    """Return a column of text, none of which is missing.
+
+    Args:
+        table: The table.
+        text: The column.
+
+    Raises:
+        ValueError: The column holds no text, or not in every row.
+    """
     values = table.column(text)
     if not _is_string(table, text):
         raise ValueError(
@@ -107,7 +114,7 @@ def text_tokens(table: Table, text: str) -> Tensor:
             f"{missing}: the text, in the column {brief(text)!r}, is missing; fill it in or "
             f"remove the row."
         )
-    return tokens(values.to_pylist())
+    return tuple(values.to_pylist())
 
 
 # ----------------------------------------------------------------------------- categories

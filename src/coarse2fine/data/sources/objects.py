@@ -18,7 +18,8 @@ from .arrays import as_inputs, as_sample, check_samples_finite, check_shape, kin
 from .labels import are_indices, numbered_classes, places_of
 from .text import tokens
 
-Parts = tuple[Tensor | LazyInputs, Any]
+# The inputs, the labels, which may still be strings, and the sentences that tokens were made from.
+Parts = tuple[Tensor | LazyInputs, Any, tuple[str, ...] | None]
 
 
 class _Classes(NamedTuple):
@@ -73,20 +74,22 @@ def from_python(
 
 
 def _parts(data: Any, role: str) -> Parts:
-    """Return the inputs and the labels, which may still be strings."""
+    """Return what a part of the data holds."""
     if not isinstance(data, Split):
         _check_readable(data, role)
     if not len(data):
         raise ValueError(f"{role} has no samples.")
     if isinstance(data, Split):
-        return data.inputs, data.targets
+        return data.inputs, data.targets, data.sentences
     pair = data if isinstance(data, tuple) else _tensors(data)
     if len(pair) == 2:
-        return _inputs(pair[0], role), pair[1]
+        inputs, texts = _inputs(pair[0], role)
+        return inputs, pair[1], texts
     labels = _dataset_targets(data, role)
     if isinstance(_item(data, 0, role)[0], str):
-        return tokens([_item(data, row, role)[0] for row in range(len(data))]), labels
-    return _DatasetInputs(data, role), labels
+        texts = tuple(_item(data, row, role)[0] for row in range(len(data)))
+        return tokens(texts), labels, texts
+    return _DatasetInputs(data, role), labels, None
 
 
 def _tensors(data: Any) -> tuple[Tensor, ...]:
@@ -110,13 +113,15 @@ def _check_readable(data: Any, role: str) -> None:
         raise TypeError(f"{role} must be {wanted}. Got {type(data).__name__}.")
 
 
-def _inputs(values: Any, role: str) -> Tensor:
+def _inputs(values: Any, role: str) -> tuple[Tensor, tuple[str, ...] | None]:
+    """Return inputs as a tensor, and the sentences where they are text."""
     if not isinstance(values, Tensor | list | tuple):
         values = np.asarray(values)
     if not len(values):
         raise ValueError(f"{role} has no samples.")
     if isinstance(values[0], str):
-        return tokens(list(values))
+        texts = tuple(values)
+        return tokens(texts), texts
     inputs = as_inputs(values, role)
     check_samples_finite(inputs, role)
     if kind_of(inputs[0]) == "text" and int(inputs.min()) < 0:
@@ -124,7 +129,7 @@ def _inputs(values: Any, role: str) -> Tensor:
             f"{role}: rows of integers are tokens, and none may be negative. Give a table as "
             f"floats."
         )
-    return inputs
+    return inputs, None
 
 
 def _check_alike(sample: Tensor, other: Tensor, role: str) -> None:
@@ -140,11 +145,16 @@ def _check_alike(sample: Tensor, other: Tensor, role: str) -> None:
 
 
 def _split(
-    given: Any, inputs: Tensor | LazyInputs, labels: Any, classes: _Classes, role: str
+    given: Any,
+    inputs: Tensor | LazyInputs,
+    labels: Any,
+    sentences: tuple[str, ...] | None,
+    classes: _Classes,
+    role: str,
 ) -> Split:
     names = classes.names
     if not isinstance(given, Split):
-        return Split(inputs, _targets(labels, classes, role), names)
+        return Split(inputs, _targets(labels, classes, role), names, sentences=sentences)
     if given.class_names != names:
         raise ValueError(
             f"{role} is a Split of the classes {', '.join(given.class_names[:3])}, ..., but there "

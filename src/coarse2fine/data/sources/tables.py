@@ -14,11 +14,12 @@ from torch import Tensor
 from ..._util.text import brief
 from ...errors import require
 from ..split import Kind, Source, Split
-from .features import TEXT_NAMES, feature_names, features, text_column, text_tokens
+from .features import TEXT_NAMES, feature_names, features, sentences, text_column
 from .labels import warn_of_gaps
 from .parquet import declared_names, has_image_column
 from .table_files import table_files
 from .table_reader import Table, column_called, read_arrow
+from .text import tokens
 
 pa = require("pyarrow", "train")
 pc = require("pyarrow.compute", "train")
@@ -103,8 +104,9 @@ def table_source(
     kind: Kind = "table" if text is None else "text"
     splits = {}
     for role, table in parts.items():
-        inputs = features(table, columns) if text is None else text_tokens(table, text)
-        splits[role] = Split(inputs, targets_of(table, target, names), names)
+        texts = None if text is None else sentences(table, text)
+        inputs = features(table, columns) if texts is None else tokens(texts)
+        splits[role] = Split(inputs, targets_of(table, target, names), names, sentences=texts)
     return Source(kind, columns=tuple(columns), **splits)
 
 
