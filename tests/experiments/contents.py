@@ -26,6 +26,8 @@ def run(method: str, seed: int, accuracy: float, **changes: Any) -> dict[str, An
         "by_rule": {},
         "own_epochs": None,
         "val_samples": None,
+        "hierarchy_epochs": None,
+        "hierarchy_seconds": None,
         **changes,
     }
 

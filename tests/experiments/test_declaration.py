@@ -200,3 +200,17 @@ def test_an_unknown_experiment_is_told_with_those_there_are():
         find_experiment("x")
     with pytest.raises(TypeError, match=r"must be a .*Experiment. Got a type."):
         find_experiment(f"{declaration.__name__}:Experiment")
+
+
+def test_what_is_chosen_among_must_be_there():
+    settings = {"data": "shapes", "model": "cnn"}
+    with pytest.raises(ValueError, match="has no variant 'adaptive' to choose among"):
+        Setting("row", settings, (Variant("continuous"),), chosen_among=("adaptive",))
+
+
+def test_without_one_of_its_candidates_nothing_is_chosen():
+    settings = {"data": "shapes", "model": "cnn"}
+    variants = (Variant("continuous"), Variant("staged"))
+    scale = Scale("", (Setting("row", settings, variants, chosen_among=("staged",)),))
+    assert chosen(scale, ("staged",))[0].chosen_among == ("staged",)
+    assert chosen(scale, ("continuous",))[0].chosen_among == ()

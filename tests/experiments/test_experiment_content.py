@@ -43,7 +43,8 @@ def test_results_of_earlier_versions_are_read_and_written_as_they_were(path):
     stored = json.loads(path.read_text(encoding="utf-8"))
     for row in stored["settings"]:
         for run in row["runs"]:
-            for name in ("own_epochs", "val_samples"):  # which are newer than some
+            newer = ("own_epochs", "val_samples", "hierarchy_epochs", "hierarchy_seconds")
+            for name in newer:  # than some
                 run.setdefault(name, None)
     assert json.loads(json.dumps(results_to_dict(read_results(path)))) == stored
 

@@ -18,11 +18,11 @@ def notes(content):
     return tables.notes(results_from_dict(content))
 
 
-def cells(content):
+def cells(content, columns=9):
     """The table's cells, row by row."""
     lines = table(content, markdown).splitlines()
     rows = [line[2:-2].split(" | ") for line in lines if line.startswith("| ")]
-    assert all(len(row) == 9 for row in rows)
+    assert all(len(row) == columns for row in rows)
     return rows
 
 
@@ -68,6 +68,45 @@ def test_a_single_run_has_neither_error_nor_interval():
     found = cells(contents.content(contents.row({"baseline": [20.0], "continuous": [19.5]})))
     assert found[1][2:] == ["1", "20", "20.00", "", "", "", ""]
     assert found[2][2:] == ["1", "20", "19.50", "-0.50", "", "0 of 1", ""]
+
+
+def test_validation_chooses_between_the_baseline_and_a_variant_in_each_seed():
+    runs = [
+        contents.run("baseline", 0, 20.0, val_accuracy=0.3),
+        contents.run("continuous", 0, 25.0, val_accuracy=0.31),
+        contents.run("baseline", 1, 20.0, val_accuracy=0.32),
+        contents.run("continuous", 1, 30.0, val_accuracy=0.31),  # better only in the test
+        contents.run("baseline", 2, 20.0, val_accuracy=0.3),
+        contents.run("continuous", 2, 10.0, val_accuracy=0.3),  # no better: the baseline is taken
+        contents.run("baseline", 3, 20.0, val_accuracy=0.3),  # whose variant is not done
+    ]
+    row = contents.row(runs=runs, chosen_among=["continuous"])
+    found = cells(contents.content(row), 11)[-1]
+    # The gains are 5, 0 and 0: 1.67 ± 1.67.
+    assert found[1:6] == ["chosen", "3", "20", "21.67 ± 1.67", "+1.67 ± 1.67"]
+
+
+def test_what_is_chosen_shows_what_everything_took_with_all_that_it_needs():
+    short = contents.variant("continuous-short", hierarchy_epochs=5, curriculum_epochs="adaptive")
+    runs = [
+        # It went on to 40 epochs in 120 seconds, but stopped by itself after 20.
+        contents.run("baseline", 0, 20.0, epochs=40, own_epochs=20, seconds=120.0),
+        contents.run("continuous", 0, 25.0, epochs=30, seconds=90.0),
+        contents.run("continuous-short", 0, 25.0, epochs=30, seconds=90.0, hierarchy_epochs=5,
+                     hierarchy_seconds=30.0),
+        contents.run("spl", 0, 20.0, epochs=10, seconds=30.0),
+    ]  # fmt: skip
+    variants = [contents.variant("continuous"), short, contents.variant("spl")]
+    row = contents.row(runs=runs, variants=variants, chosen_among=["continuous"])
+    found = cells(contents.content(row), 11)
+    assert [line[-2:] for line in found] == [
+        ["in all", "minutes"],
+        ["20", "1.0"],
+        ["50", "2.5"],
+        ["35", "2.0"],
+        ["10", "0.5"],
+        ["50", "2.5"],
+    ]
 
 
 def test_what_is_not_done_leaves_its_cells_empty():

@@ -81,11 +81,46 @@ def test_a_smaller_model_for_the_hierarchy_is_trained_by_its_own_recipe(here):
     assert accuracies(results) == accuracies(alone.runs)
 
 
+def test_variants_of_other_short_trainings_share_the_baseline_and_nothing_else(here):
+    variants = [
+        Variant(f"short-{epochs}", "continuous", {"hierarchy_epochs": epochs}) for epochs in (1, 2)
+    ]
+    baseline, *results = [carry_out(task) for task in tasks(here, *variants)]
+    folder = baseline.path.parent
+    assert {path.parent.name for path in folder.glob("*/result.json")} == {
+        *("baseline", "short-1", "short-2", "hierarchy-1-epochs", "hierarchy-2-epochs"),
+    }
+    for epochs, result in zip((1, 2), results, strict=True):
+        assert result.hierarchy_epochs == epochs
+        alone = fit(animals.DATA, **PLAIN, hierarchy_epochs=epochs, out=f"fit-{epochs}")
+        assert alone.of("continuous")[0].accuracy == result.accuracy
+
+
+def test_a_variant_has_the_hierarchy_that_an_encoder_gives(here):
+    (here / "own_vectors.py").write_text(
+        "import numpy as np\n"
+        "def squares(batch):\n    return batch**2\n"
+        "def letters(names):\n"
+        "    return np.array([[ord(x) % 7 + 1 for x in name[:3]] for name in names])\n"
+    )
+    words = {"features": "own_vectors:squares", "names": "own_vectors:letters"}
+    variants = [
+        Variant(word, "continuous", {"hierarchy": word, "encoder": place})
+        for word, place in words.items()
+    ]
+    _, *results = [carry_out(task) for task in tasks(here, *variants)]
+    for result in results:
+        word = result.method
+        alone = fit(animals.DATA, **PLAIN, hierarchy=word, encoder=words[word], out=f"fit-{word}")
+        assert alone.of("continuous")[0].hierarchy() == result.hierarchy()
+
+
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
         ({}, []),
         ({"hierarchy_model": "mlp"}, ["continuous", "staged"]),
+        ({"hierarchy_epochs": 2}, ["continuous", "staged"]),
         ({"curriculum_epochs": "search"}, []),  # each searches in a folder of its own
     ],
 )

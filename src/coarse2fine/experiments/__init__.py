@@ -1,4 +1,4 @@
-"""The paper's tables and figures as declarations, and what runs them."""
+"""The paper's tables and figures, and further ones, as declarations, and what runs them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "confusion": "coarse2fine.experiments.paper.real:CONFUSION",
     "hierarchy": "coarse2fine.experiments.paper.real:HIERARCHY",
     "imagenet": "coarse2fine.experiments.paper.real:IMAGENET",
+    "dependable": "coarse2fine.experiments.paper.dependable:DEPENDABLE",
 }
 
 

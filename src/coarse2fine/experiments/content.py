@@ -13,7 +13,7 @@ from .._util.files import parse_json, write_atomically, writing
 from ..errors import RunError
 from ..runs.result import RunResult
 from ..runs.statistics import paired
-from .declaration import FULL, Variant
+from .declaration import CHOSEN, FULL, Variant
 from .figures import FIGURES, Json, values_from_dict, values_to_dict
 from .results import Results, Row
 
@@ -134,11 +134,12 @@ def _row_to_dict(row: Row, figure: str | None) -> Json:
         "variants": [_variant_to_dict(variant) for variant in row.variants],
         "runs": [run.to_dict() for run in row.runs],
         "versions": [dict(versions) for versions in row.versions],
+        **({"chosen_among": list(row.chosen_among)} if row.chosen_among else {}),
         # For those who read the file: here they are computed from the runs.
         "gains": {
-            variant.name: paired(gains).to_dict()
-            for variant in row.variants
-            if (gains := row.gains(variant.name))
+            name: paired(gains).to_dict()
+            for name in (*(variant.name for variant in row.variants), CHOSEN)
+            if (gains := row.gains(name))
         },
         **values_to_dict(figure, row.values),
     }
@@ -154,6 +155,7 @@ def _row_from_dict(row: Json, figure: str | None) -> Row:
         variants=tuple(_variant_from_dict(variant) for variant in row["variants"]),
         runs=tuple(_run_from_dict(run) for run in row["runs"]),
         versions=tuple(row.get("versions", [])),
+        chosen_among=tuple(row.get("chosen_among", [])),
         values=values_from_dict(figure, row),
     )
 

@@ -18,6 +18,7 @@ from ..training.recipes import recipe_for
 
 Published = Mapping[str, tuple[float, float | None]]
 FULL = "full"
+CHOSEN = "chosen"  # what tables call the better of the baseline and some variants
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,11 @@ class Variant:
     label: str = ""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"\w[\w.+=-]*", self.name) or self.name == BASELINE:
+        if not re.fullmatch(r"\w[\w.+=-]*", self.name) or self.name in (BASELINE, CHOSEN):
             raise ValueError(
                 f"a variant's name must be made of letters, digits and . + = - _, and not be "
-                f"{BASELINE!r}; a method of your own is given as `method`. Got {self.name!r}."
+                f"{BASELINE!r} or {CHOSEN!r}; a method of your own is given as `method`. Got "
+                f"{self.name!r}."
             )
         shared = sorted(self.settings.keys() - set(settings_affecting("curriculum")))
         if shared:
@@ -71,12 +73,16 @@ class Setting:
         variants: What is compared with the baseline.
         paper: The paper's own figures in percent with their standard errors: the accuracy
             of ``"baseline"``, and the gain of each variant by its name. Defaults to none.
+        chosen_among: The names of variants that a further line of the table chooses among: of
+            each seed, the one of these or the baseline that validates best, which is what
+            somebody who trains once would use. Defaults to none.
     """
 
     label: str
     settings: Mapping[str, Any]
     variants: tuple[Variant, ...]
     paper: Published = field(default_factory=dict)
+    chosen_among: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in {"data", "model"} - self.settings.keys():
@@ -87,6 +93,8 @@ class Setting:
             raise ValueError(
                 f"the variants of {self.label!r} must have different names. Got {', '.join(names)}."
             )
+        for name in set(self.chosen_among) - set(names):
+            raise ValueError(f"{self.label!r} has no variant {name!r} to choose among.")
         for variant in self.variants:
             own = variant.settings.get("curriculum_epochs", length)
             if (own == "search") != (length == "search"):
@@ -202,7 +210,7 @@ def chosen(
     if not wanted_names:
         return tuple(kept)
     found = tuple(
-        replace(setting, variants=tuple(v for v in setting.variants if v.name in wanted_names))
+        _with_variants(setting, wanted_names)
         for setting in kept
         if any(variant.name in wanted_names for variant in setting.variants)
     )
@@ -212,3 +220,10 @@ def chosen(
             f"{' or '.join(sorted(wanted_names))}."
         )
     return found
+
+
+def _with_variants(setting: Setting, names: set[str]) -> Setting:
+    """Return a setting with some of its variants; one chooses only where all are there."""
+    variants = tuple(variant for variant in setting.variants if variant.name in names)
+    among = setting.chosen_among if names.issuperset(setting.chosen_among) else ()
+    return replace(setting, variants=variants, chosen_among=among)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..methods import find_method
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
-from .declaration import Published, Setting, Variant
+from .declaration import CHOSEN, Published, Setting, Variant
 from .figures import figure_values
 from .tasks import Task, expand
+
+RULES = ("reach-90", "best-epoch")  # for T, which look at the baseline
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Row:
             they are stored.
         versions: Of Python and the libraries that made the runs; where they differ, all.
             Defaults to none.
+        chosen_among: See `Setting`. Defaults to none.
         values: What the figure shows beside these results, see `coarse2fine.experiments.figures`.
             Defaults to None: nothing.
     """
@@ -41,17 +45,72 @@ class Row:
     variants: tuple[Variant, ...]
     runs: tuple[RunResult, ...]
     versions: tuple[Mapping[str, str], ...] = ()
+    chosen_among: tuple[str, ...] = ()
     values: Any = None
 
     def of(self, name: str) -> tuple[RunResult, ...]:
-        """Return the runs of a variant, or of ``"baseline"``."""
+        """Return the runs of a variant, of ``"baseline"``, or those of each seed to be chosen."""
+        if name == CHOSEN:
+            return tuple(self._chosen())
         return tuple(run for run in self.runs if run.method == name)
+
+    def _chosen(self) -> Iterator[RunResult]:
+        """Yield of each seed, once all are done, the run that validates best.
+
+        Of equals it is the baseline, then the first variant. Test accuracies have no say.
+        """
+        if not self.chosen_among:
+            return
+        names = (BASELINE, *self.chosen_among)
+        for seed in dict.fromkeys(run.seed for run in self.runs):
+            found = [run for name in names for run in self.of(name) if run.seed == seed]
+            if len(found) == len(names):
+                yield max(found, key=lambda run: run.val_accuracy or 0.0)
+
+    def cost(self, name: str) -> tuple[float, float]:
+        """Return how many epochs and seconds were trained for a result, on average.
+
+        A method's cost includes the training that its hierarchy is from, and for what is chosen
+        all candidates. A baseline counts until it stopped by itself.
+
+        Args:
+            name: See `of`; at least one of its runs must be done.
+        """
+        costs = [self._cost(name, run.seed) for run in self.of(name)]
+        epochs, seconds = zip(*costs, strict=True)
+        return sum(epochs) / len(costs), sum(seconds) / len(costs)
+
+    def _cost(self, name: str, seed: int) -> tuple[float, float]:
+        names = {name}
+        if name == CHOSEN:
+            names = {BASELINE, *self.chosen_among}
+        elif self._needs_baseline(name):
+            names |= {BASELINE}
+        runs = [run for each in names for run in self.of(each) if run.seed == seed]
+        shares = [(run.own_epochs or run.epochs) / run.epochs for run in runs]
+        both = list(zip(runs, shares, strict=True))
+        return (
+            sum(run.all_epochs * share for run, share in both),
+            sum(run.all_seconds * share for run, share in both),
+        )
+
+    def _needs_baseline(self, name: str) -> bool:
+        """Whether a variant's hierarchy, or the like, is made from the baseline."""
+        variant = next((each for each in self.variants if each.name == name), None)
+        if variant is None:
+            return False
+        needs = find_method(variant.trains_by).needs
+        settings = {**self.config, **variant.settings}
+        sources = ("hierarchy", "hierarchy_model", "hierarchy_epochs")
+        is_made = "hierarchy" in needs and not any(settings.get(each) for each in sources)
+        is_ruled = "length" in needs and settings["curriculum_epochs"] in RULES
+        return is_made or is_ruled or "class_vectors" in needs
 
     def accuracies(self, name: str, rule: str | None = None) -> dict[int, float]:
         """Return the test accuracies of a variant in percent, by seed.
 
         Args:
-            name: Of the variant, or ``"baseline"``.
+            name: See `of`.
             rule: One of its rules of inference. Defaults to None: the one that counts.
         """
         return {
@@ -126,6 +185,7 @@ def collect(
         variants=setting.variants,
         runs=runs,
         versions=_versions(runs),
+        chosen_among=setting.chosen_among,
         values=figure_values(figure, runs),
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..runs.result import BASELINE, aligned
+from ..runs.result import BASELINE, aligned, mean_epochs
 from ..runs.statistics import Paired, errors_below, paired, plus_minus
-from .declaration import FULL
-from .results import Results, Row
+from .declaration import CHOSEN, FULL
+from .results import RULES, Results, Row
 
 HEADINGS = (
     "setting",
@@ -21,7 +21,7 @@ HEADINGS = (
     "wins",
     "paper",
 )
-CAPPED = ("reach-90", "best-epoch")
+COSTS = ("in all", "minutes")
 Format = Callable[[Sequence[Sequence[str]]], str]
 
 
@@ -36,6 +36,8 @@ def table(results: Results, write: Format = aligned) -> str:
     rows = [list(HEADINGS)]
     for row in results.rows:
         rows += _rows(row)
+    if any(row.chosen_among for row in results.rows):
+        rows = [[*cells, *more] for cells, more in zip(rows, _costs(results), strict=True)]
     return "\n".join([write(rows), *(f"note: {note}" for note in notes(results))])
 
 
@@ -70,7 +72,7 @@ def notes(results: Results) -> list[str]:
 
 def _capped(row: Row) -> list[str]:
     """Return where the rule for T would have taken more than a third of the epochs."""
-    if row.config["curriculum_epochs"] not in CAPPED:
+    if row.config["curriculum_epochs"] not in RULES:
         return []
     cap = row.config["epochs"] // 3
     given = [v.name for v in row.variants if "curriculum_epochs" in v.settings]
@@ -104,7 +106,7 @@ def _below_paper(row: Row, scale: str) -> list[str]:
 
 def _rows(row: Row) -> list[list[str]]:
     plain = list(row.accuracies(BASELINE).values())
-    cells = _accuracy(plain, _epochs(row, BASELINE))
+    cells = _accuracy(plain, mean_epochs(row.of(BASELINE)))
     rows = [[row.label, BASELINE, *cells, "", "", "", _published(row, BASELINE)]]
     for variant in row.variants:
         name, label = variant.name, variant.shown
@@ -113,11 +115,31 @@ def _rows(row: Row) -> list[list[str]]:
             ["", f"{label}, {rule}", *_compared(row, name, rule), ""]
             for rule in row.further_rules(name)
         ]
+    if row.chosen_among:
+        rows.append(["", CHOSEN, *_compared(row, CHOSEN), ""])
     return rows
 
 
+def _costs(results: Results) -> list[tuple[str, ...]]:
+    """Return the cells of what each line of the table took, all that it needs included."""
+    cells: list[tuple[str, ...]] = [COSTS]
+    for row in results.rows:
+        names = [BASELINE, *(variant.name for variant in row.variants)]
+        for name in [*names, *([CHOSEN] if row.chosen_among else [])]:
+            further = row.further_rules(name) if name in names[1:] else []
+            cells += [_cost(row, name)] * (1 + len(further))
+    return cells
+
+
+def _cost(row: Row, name: str) -> tuple[str, ...]:
+    if not row.of(name):
+        return "", ""
+    epochs, seconds = row.cost(name)
+    return f"{epochs:.0f}", f"{seconds / 60:.1f}"
+
+
 def _compared(row: Row, name: str, rule: str | None = None) -> list[str]:
-    cells = _accuracy(list(row.accuracies(name, rule).values()), _epochs(row, name))
+    cells = _accuracy(list(row.accuracies(name, rule).values()), mean_epochs(row.of(name)))
     differences = row.gains(name, rule)
     if not differences:
         return [*cells, "", "", ""]
@@ -130,12 +152,6 @@ def _accuracy(values: list[float], epochs: str) -> list[str]:
         return ["0", "", ""]
     found = paired(values)
     return [str(found.runs), epochs, plus_minus((found.mean, found.error))]
-
-
-def _epochs(row: Row, name: str) -> str:
-    """Return how many epochs a method took, the mean over its runs."""
-    found = [run.epochs for run in row.of(name)]
-    return f"{sum(found) / len(found):.0f}" if found else ""
 
 
 def _interval(found: Paired) -> str:

@@ -15,11 +15,12 @@ from ..data import Source
 from ..data.load import load_data
 from ..errors import require
 from ..methods import PLAIN
-from ..runs.config import irrelevant_settings, settings_affecting
+from ..runs.config import FEATURES, irrelevant_settings, settings_affecting
 from ..runs.directory import Run
 from ..runs.find import longer_baseline
 from ..runs.guards import check_no_links, check_same
 from ..runs.result import BASELINE, RunResult
+from ..training.encoders import find_encoder
 from ..training.fit import given_hierarchy
 from ..training.processes import launch, memory_errors_explained
 from ..training.progress import Watcher
@@ -87,7 +88,8 @@ class Task:
     def shares_trainings(self) -> bool:
         """Whether further models are trained for it, which other variants may need too."""
         config = self.setting.config(self.variant, (self.seed,))
-        return config.hierarchy_model is not None and config.is_needed("hierarchy")
+        is_trained = config.hierarchy_model is not None or config.hierarchy_epochs is not None
+        return is_trained and config.is_needed("hierarchy")
 
     @property
     def is_done(self) -> bool:
@@ -213,6 +215,7 @@ def _seed_runs(task: Task) -> SeedRuns:
         path=task.path.parents[1],
         watcher=Watcher(),
         search=f"search-{task.name}",
+        encoder=find_encoder(str(config.encoder)) if config.hierarchy == FEATURES else None,
     )
 
 

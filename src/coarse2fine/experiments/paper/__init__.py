@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..declaration import Variant
 
-AS_PAPER = {"stratify": False}  # a plain random 20% is for validation
+PAPER_CURRICULUM = {"linkage": "single", "curriculum_epochs": "reach-90"}
+AS_PAPER = {"stratify": False, **PAPER_CURRICULUM}  # a plain random 20% is for validation
 CONTINUOUS = Variant("continuous", label="C2F")
 STAGED_CURRICULUM = Variant("staged", label="C2F staged")
