@@ -27,6 +27,8 @@ def make_run(
     class_names: tuple[str, ...] | None = None,
     epochs: int = 4,
     own_epochs: int | None = None,
+    hierarchy_epochs: int | None = None,
+    hierarchy_seconds: float | None = None,
     seconds: float = 10.0,
     levelled_off: bool = True,
     val_accuracy: float | None = None,
@@ -52,6 +54,8 @@ def make_run(
         class_names: Defaults to the hierarchy's, else to "class 0", "class 1", …
         epochs: How many lines the metrics have; the levels rise evenly over them.
         own_epochs: After how many of them a baseline had stopped by itself.
+        hierarchy_epochs: How many more a training had that was only for the hierarchy.
+        hierarchy_seconds: How long that took.
         seconds: How long all of them took.
         levelled_off: Whether the best epoch was not among the last.
         val_accuracy: On validation samples, as a share; defaults to that there are none.
@@ -108,6 +112,8 @@ def make_run(
         path=path,
         by_rule=by_rule or {},
         own_epochs=own_epochs,
+        hierarchy_epochs=hierarchy_epochs,
+        hierarchy_seconds=hierarchy_seconds,
     )
     (path / "checkpoint").mkdir(exist_ok=True)
     tensors = {"test.predictions": predictions, "test.targets": targets}

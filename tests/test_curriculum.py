@@ -115,7 +115,7 @@ def test_boundaries_must_rise_and_be_as_many_as_the_changes(criterion, boundarie
 
 @pytest.mark.parametrize("arguments", [{}, {"epochs": 3, "steps": 3}])
 def test_exactly_one_length_is_given(criterion, arguments):
-    with pytest.raises(ValueError, match="exactly one of epochs, steps and boundaries"):
+    with pytest.raises(ValueError, match="exactly one of epochs, steps, boundaries and patience"):
         Curriculum(criterion, **arguments)
 
 

@@ -119,6 +119,7 @@ FILE_NAMES = {"CONFIG", "METRICS", "HIERARCHY", "RESULT", "CHECKPOINT", "MODEL",
 JSON_READERS = {
     "checkpoints.py",
     "cli/hierarchy_edit.py",
+    "data/sets/sentences.py",
     "editor/requests.py",
     "editor/session.py",
     "experiments/content.py",

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .clustering import Clustering, cluster_distances, cluster_embeddings
-    from .curriculum import (
-        Curriculum,
-        best_candidate,
-        capped_length,
-        epochs_to_reach,
-        share_of_best_epoch,
-    )
+    from .curriculum import Curriculum, level_accuracy
     from .distances import class_distances
     from .errors import MissingExtraError, RunError
     from .functional import coarse_cross_entropy, coarse_log_softmax
@@ -27,6 +21,7 @@ if TYPE_CHECKING:
     from .inference.export import Export, export_model
     from .inference.folder import load_export
     from .inference.load import load_classifier
+    from .lengths import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
     from .loss import CoarseToFineLoss
     from .metrics import (
         balanced_accuracy,
@@ -58,8 +53,8 @@ _HOMES = {
     "RunError": "errors",
     "RunResult": "runs.result",
     "balanced_accuracy": "metrics",
-    "best_candidate": "curriculum",
-    "capped_length": "curriculum",
+    "best_candidate": "lengths",
+    "capped_length": "lengths",
     "class_distances": "distances",
     "class_vectors": "heads",
     "cluster_distances": "clustering",
@@ -67,17 +62,18 @@ _HOMES = {
     "coarse_cross_entropy": "functional",
     "coarse_log_softmax": "functional",
     "confusion_matrix": "metrics",
-    "epochs_to_reach": "curriculum",
+    "epochs_to_reach": "lengths",
     "export_model": "inference.export",
     "find_head": "heads",
     "fit": "training.fit",
     "level_accuracies": "metrics",
+    "level_accuracy": "curriculum",
     "load_classifier": "inference.load",
     "load_export": "inference.folder",
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
     "replace_head": "heads",
-    "share_of_best_epoch": "curriculum",
+    "share_of_best_epoch": "lengths",
     "top_k_accuracy": "metrics",
     "write_report": "report",
 }
@@ -110,6 +106,7 @@ __all__ = [
     "find_head",
     "fit",
     "level_accuracies",
+    "level_accuracy",
     "load_classifier",
     "load_export",
     "mistake_heights",

@@ -71,7 +71,8 @@ def test_what_only_looks_like_a_setting_stays_as_it_is(text):
     assert in_terms_of_options(text) == text
 
 
-ROWS = "x,label\n" + "".join(f"{row},{'ab'[row % 2]}\n" for row in range(40))
+ROWS = "x,label,number\n" + "".join(f"{row},{'ab'[row % 2]},{row % 2}\n" for row in range(40))
+OWN = "def flat(batch):\n    return batch[:, 0]\n\ndef spoiled(batch):\n    return batch / 0\n"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,34 @@ ROWS = "x,label\n" + "".join(f"{row},{'ab'[row % 2]}\n" for row in range(40))
             ["--hierarchy", "h.json", "--hierarchy-model", "cnn"],
             "give --hierarchy or --hierarchy-model, not both.",
         ),
+        (
+            ["--hierarchy", "h.json", "--hierarchy-epochs", "3"],
+            "give --hierarchy or --hierarchy-epochs, not both.",
+        ),
+        (["--hierarchy-epochs", "0"], "--hierarchy-epochs must be at least 1. Got 0."),
+        (["--no-baseline"], "must be given, or --hierarchy-epochs."),
+        (["--hierarchy", "features"], "hierarchy 'features' needs --encoder, a function of yours"),
+        (["--encoder", "a:b"], "--encoder has no use unless --hierarchy is features or names."),
+        (
+            ["--hierarchy", "names", "--encoder", "a:b", "--metric", "confusion"],
+            "--metric 'confusion' is of a trained model's mistakes",
+        ),
+        (
+            ["--hierarchy", "features", "--encoder", "own:nothing"],
+            "encoder 'own:nothing' cannot be found: own has no nothing.",
+        ),
+        (
+            ["--hierarchy", "features", "--encoder", "own:flat"],
+            "--encoder must return an array of the shape (N, D)",
+        ),
+        (
+            ["--hierarchy", "features", "--encoder", "own:spoiled"],
+            "--encoder must return finite vectors that are not zero. Got a NaN or an infinity",
+        ),
+        (
+            ["--hierarchy", "names", "--encoder", "own:flat", "--target", "number"],
+            "these are only numbers, such as 0, 1; give --hierarchy features",
+        ),
         (["--class-weights", "x"], "--class-weights must be one of balanced. Got 'x'."),
         (["--curriculum-epochs", "0"], "--curriculum-epochs must be at least 1. Got 0."),
         (["--model", "nothing"], "--model 'nothing' is unknown."),
@@ -98,6 +127,7 @@ def test_training_is_refused_in_terms_of_its_options(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(ROWS)
+    (tmp_path / "own.py").write_text(OWN)
     assert run(["train", "rows.csv", *arguments]) == 2
     said = capsys.readouterr().err
     assert message in said

@@ -131,6 +131,40 @@ def test_a_hierarchy_of_ones_own_needs_no_baseline(c2f, tmp_path):
     assert (run["method"], run["num_clusters"]) == ("continuous", [3, 30])
 
 
+def test_a_short_training_for_the_hierarchy_needs_no_baseline(c2f, tmp_path):
+    options = ["--hierarchy-epochs", "1", "--no-baseline", "--out", "here"]
+    code, out, _ = c2f("train", *SHORT, *options)
+    assert code == 0
+    assert "epochs + those for the hierarchy       2 + 1\n" in out
+    runs = {path.parent.name for path in (tmp_path / "here" / "seed-0").glob("*/result.json")}
+    assert runs == {"continuous", "hierarchy-1-epochs"}
+
+
+OWN = """
+import numpy as np
+
+def brightness(images):
+    return images.mean(2).flatten(1)
+
+def letters(names):
+    return np.array([[1 + name.count(letter) for letter in "aeiou"] for name in names])
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "encoder"), [("features", "own_codes:brightness"), ("names", "own_codes:letters")]
+)
+def test_an_encoder_of_ones_own_makes_the_hierarchy(word, encoder, c2f, tmp_path):
+    (tmp_path / "own_codes.py").write_text(OWN)
+    options = ["--hierarchy", word, "--encoder", encoder, "--no-baseline"]
+    code, out, _ = c2f("train", *SHORT, *options, "--json")
+    assert code == 0
+    found = json.loads(out.splitlines()[-1])
+    (run,) = found["runs"]
+    assert run["num_clusters"][-1] == 30
+    assert c2f("train", *SHORT, *options, "--dry-run")[1].splitlines()[-1] == f"in {found['path']}"
+
+
 def test_the_demo_says_that_it_is_reduced_and_shows_the_tree(c2f, monkeypatch):
     small = {"image_size": 24, "epochs": 2, "curriculum_epochs": 1, "max_levels": 2}
     monkeypatch.setattr(demo, "DATA", "shapes:300")

@@ -187,6 +187,7 @@ def _foreign_runs(folder: Path, marker: Path) -> Iterator[Path]:
     changes = [{"model": model} for model in MODELS]
     changes += [{"methods": ["evil:Method"]}, {"methods": "evil:Method"}]
     changes += [{"method_settings": {"evil:Method.rate": 1}}, {"hierarchy_model": "evil:Net"}]
+    changes += [{"hierarchy": word, "encoder": "evil:Net"} for word in ("features", "names")]
     for number, change in enumerate(changes):
         path = _run(folder / f"run-{number}")
         content = json.loads((path / "config.json").read_text())

@@ -114,12 +114,13 @@ def change_levels(out):
 
 
 def search(out):
-    """Search for T, with a hierarchy of another model: six trainings."""
+    """Search for T, with a hierarchy of a short training of another model: six trainings."""
     return fit(
         samples(),
         model=Net,
         methods=("continuous",),
         hierarchy_model="killing:Smaller",
+        hierarchy_epochs=3,
         out=out,
         epochs=6,
         curriculum_epochs="search",
@@ -319,5 +320,6 @@ def outcome(out):
     for path in (path for path in kept if path.name == run.RESULT):
         if path.parent != Path(out):
             result = run.parse_json(path)["result"]
-            found[str(path.relative_to(out))] = {k: v for k, v in result.items() if k != "seconds"}
+            times = ("seconds", "hierarchy_seconds")
+            found[str(path.relative_to(out))] = {k: v for k, v in result.items() if k not in times}
     return found

@@ -253,6 +253,14 @@ def test_any_bit_that_flips_in_a_finished_run_is_detected(name, done):
                 read(done)
 
 
+@pytest.mark.parametrize("key", ["checksums", "own"])
+def test_a_run_does_not_pass_for_one_of_an_older_version(key, done):
+    path = done / "result.json"
+    path.write_text(path.read_text().replace(f'"{key}"', f'"{key}s"'))
+    with pytest.raises(RunError, match=ANEW):
+        RunResult.load(done)
+
+
 def same_json(path, whole):
     try:
         return json.loads(path.read_bytes()) == json.loads(whole)

@@ -7,12 +7,15 @@ from pathlib import Path
 import killing
 import pytest
 
+from coarse2fine import Hierarchy
+
 SCRIPT = Path(__file__).with_name("two_processes.py")
+ENCODERS = Path(__file__).with_name("two_encoders.py")
 
 
-def torchrun(processes, *arguments):
+def torchrun(processes, *arguments, script=SCRIPT):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command = [*launcher, f"--nproc_per_node={processes}", str(SCRIPT), *map(str, arguments)]
+    command = [*launcher, f"--nproc_per_node={processes}", str(script), *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=killing.PATIENCE, check=False
     )
@@ -48,6 +51,15 @@ def test_two_processes_give_the_result_of_one(two, tmp_path):
     assert_same_within_rounding(one, two)
     learned = one["seed-0/dp-li/checkpoint/method.safetensors"]["instances.values"]
     assert max(learned) - min(learned) > 0.1  # far more than rounding
+
+
+def test_two_processes_make_the_hierarchy_of_one(tmp_path):
+    for processes in (1, 2):
+        finished = torchrun(processes, tmp_path / str(processes), script=ENCODERS)
+        assert finished.returncode == 0, finished.stderr
+    for place in ("features/seed-0/continuous", "short/seed-0/continuous"):
+        one, two = (Hierarchy.load(tmp_path / n / place / "hierarchy.json") for n in "12")
+        assert one == two
 
 
 @pytest.mark.slow

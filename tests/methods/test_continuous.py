@@ -86,7 +86,7 @@ def test_a_curriculum_shorter_than_its_levels_says_so():
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (Plan(5, 10, 3, make(), None), "needs its length, curriculum_epochs"),
+        (Plan(5, 2, 3, make(), None), "are 2 in all, so they would never be reached"),
         (Plan(5, 10, 3, None, 6), "needs a hierarchy"),
         (Plan(4, 10, 3, make(), 6), "the hierarchy has 5 classes, the data 4"),
     ],
@@ -94,6 +94,48 @@ def test_a_curriculum_shorter_than_its_levels_says_so():
 def test_a_plan_without_what_it_needs_is_refused(plan, message):
     with pytest.raises(ValueError, match=message):
         Continuous(plan)
+
+
+def adaptive(**settings):
+    return Continuous(Plan(5, 10, 3, make(), None), **settings)
+
+
+def walk(method, accuracies):
+    """The level of each epoch and whether it may be the best one."""
+    found = []
+    for accuracy in accuracies:
+        method.begin_epoch(0, len(found), None)
+        found.append(method.level)
+        method.end_epoch(accuracy)
+    return found
+
+
+def test_without_a_length_a_level_lasts_as_long_as_it_teaches():
+    found = adaptive(patience=1)
+    assert found.stages == (Stage(5, 10, 3, counts_from=10),)  # none may be the best yet
+    assert walk(found, [0.5, 0.4, 0.3, 0.2]) == [0, 0, 1, 1]
+    assert found.curriculum_epochs == 4
+    assert found.stages == (Stage(5, 10, 3, counts_from=4),)
+    found.begin_epoch(0, 4, None)
+    assert found.clusters is None
+
+
+def test_coarse_levels_have_half_of_the_epochs_at_most():
+    rising = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert walk(adaptive(), rising) == [0, 0, 0, 1, 1, 2, 2]
+    assert walk(adaptive(share=0.4), rising) == [0, 0, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("cut", range(6))
+def test_a_restored_adaptive_method_goes_on_to_the_same_levels(cut):
+    accuracies = [0.1, 1 / 3, 1 / 3, 0.2, 0.3, 0.1]
+    first, second = adaptive(patience=2), adaptive(patience=2)
+    before = walk(first, accuracies[:cut])
+    second.load_state_dict(first.state_dict())
+    assert second.stages == first.stages
+    assert second.curriculum_epochs == first.curriculum_epochs
+    after = walk(second, accuracies[cut:])
+    assert before + after == walk(adaptive(patience=2), accuracies)
 
 
 def test_clusters_move_with_the_method_and_are_not_saved_with_it():

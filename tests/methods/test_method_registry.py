@@ -171,7 +171,7 @@ def test_a_method_without_a_constructor_of_its_own_has_its_parents_settings():
             "no setting 'init', but class_init, .*class_weight_decay, instance_init, ",
         ),
         ("multitask", {"multitask.weight": 2}, "no setting 'weight', nor any other"),
-        ("continuous", {"continuous.plan": 2}, "no setting 'plan', nor any other"),
+        ("continuous", {"continuous.plan": 2}, "no setting 'plan', but patience, share"),
     ],
 )
 def test_settings_that_a_method_does_not_have_are_named(name, settings, message):

@@ -270,6 +270,7 @@ def test_what_all_runs_share_is_told_apart_from_what_differs(made, tmp_path):
         "folder": str(tmp_path / "run" / "seed-0" / "continuous"),
         "accuracy": 75,
         "epochs": 4,
+        "hierarchy_epochs": None,
         "own_epochs": None,
         "best_epoch": 2,
         "curriculum_epochs": 2,

@@ -53,6 +53,13 @@ def test_both_tables_show_after_how_many_epochs_the_baseline_stopped_by_itself(m
     assert page.count("<td>112</td>") == 2
 
 
+def test_both_tables_show_the_epochs_that_were_only_for_the_hierarchy(made, tmp_path):
+    made("baseline", epochs=45), made("continuous", epochs=45, hierarchy_epochs=12)
+    page = render(report_content([tmp_path / "run"]))
+    assert page.count("<td>45 + 12 for the hierarchy</td>") == 2
+    assert page.count("<td>45</td>") == 2
+
+
 def test_a_folder_is_no_file_to_write_to(made, tmp_path):
     with pytest.raises(ValueError, match=r"is a folder; give the name of a file"):
         write_report(made("baseline"), tmp_path)

@@ -47,6 +47,7 @@ def test_the_table_has_the_paired_gain_and_how_sure_it_is(compare):
         "wins": [3, 3],
         "verdict": "helped",
         "epochs": 4,
+        "hierarchy_epochs": None,
         "own_epochs": None,
         "seconds": 10,
         "time_ratio": 1.25,
@@ -192,6 +193,30 @@ def test_the_sentence_names_what_is_trained_before(made, tmp_path, options, part
     content["config"] |= options
     file.write_text(json.dumps(content))
     assert part in plain_content([tmp_path / "run"])["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (
+            {},
+            "(1.50 times its epochs), with 2 epochs that were only for the hierarchy, and the base",
+        ),
+        ({"curriculum_epochs": 3}, "with 2 epochs that were only for the hierarchy; once trained"),
+        ({"hierarchy_model": "cnn"}, ", with 2 epochs of a model cnn that were only for the hier"),
+    ],
+)
+def test_the_price_has_what_was_trained_only_for_the_hierarchy(made, tmp_path, options, part):
+    made("baseline", seconds=8.0)
+    price = {"hierarchy_epochs": 2, "hierarchy_seconds": 4.0}
+    made("continuous", seconds=8.0, **price, **options)
+    content = plain_content([tmp_path / "run"])
+    assert "It took 1.50 times the baseline's training time" in content["sentence"]
+    assert part in content["sentence"]
+    row, run = content["table"][1], content["repeat"]["runs"][1]
+    for found in (row, run):
+        assert (found["epochs"], found["hierarchy_epochs"], found["seconds"]) == (4, 2, 12)
+    assert row["time_ratio"] == 1.5
 
 
 def test_a_method_with_its_own_inference_is_not_said_to_cost_nothing(compare):

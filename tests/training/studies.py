@@ -23,7 +23,7 @@ from coarse2fine.training.progress import Watcher
 from coarse2fine.training.trainer import Trainer
 
 NAMES = ("cat", "dog", "fox", "car", "bus", "van")
-TIMINGS = ("seconds", "images_per_second")
+TIMINGS = ("seconds", "images_per_second", "hierarchy_seconds")
 
 
 def table(count: int = 200, seed: int = 0) -> Split:

@@ -53,10 +53,31 @@ NAN = float("nan")
             {"hierarchy": "a.json", "hierarchy_model": "cnn"},
             "hierarchy or hierarchy_model, not both",
         ),
+        (
+            {"hierarchy": "a.json", "hierarchy_epochs": 3},
+            "give hierarchy or hierarchy_epochs, not both",
+        ),
+        ({"hierarchy_epochs": 0}, "hierarchy_epochs must be at least 1. Got 0"),
+        ({"encoder": "a:b"}, "encoder= has no use unless hierarchy= is features or names"),
+        (
+            {"encoder": "a:b", "hierarchy": "./features"},
+            "encoder= has no use unless hierarchy= is features or names",
+        ),
+        ({"hierarchy": "features"}, "'features' needs encoder=, .*of that name is ./features"),
+        ({"hierarchy": "names"}, "'names' needs encoder=, .*of that name is ./names"),
+        (
+            {"hierarchy": "features", "encoder": "a:b", "hierarchy_epochs": 3},
+            "give hierarchy or hierarchy_epochs, not both",
+        ),
+        (
+            {"hierarchy": "features", "encoder": "a:b", "metric": "confusion_distance"},
+            "metric 'confusion_distance' is of a trained model's mistakes, .* give embedding",
+        ),
+        ({"baseline": False, "hierarchy_epochs": 3}, "curriculum_epochs must be a number"),
         ({"baseline": False}, "without a baseline, a hierarchy or a hierarchy_model must be given"),
         (
             {"baseline": False, "hierarchy": "a.json"},
-            "without a baseline, curriculum_epochs must be a number, as the rule 'reach-90'",
+            "curriculum_epochs must be a number or 'adaptive', as the rule 'reach-90'",
         ),
         ({"baseline": False, "methods": "multitask"}, "a hierarchy or a hierarchy_model must be"),
         ({"baseline": False, "methods": "nbdt"}, "needs a baseline, whose final layer"),
@@ -118,6 +139,10 @@ def test_settings_of_methods_are_a_dict_and_an_empty_one_is_none():
     [
         {"baseline": False, "hierarchy": "a.json", "curriculum_epochs": 5},
         {"baseline": False, "hierarchy_model": "cnn", "methods": "staged"},
+        {"baseline": False, "hierarchy_epochs": 3, "methods": "staged"},
+        {"hierarchy_epochs": 3, "hierarchy_model": "cnn"},
+        {"baseline": False, "hierarchy": "names", "encoder": "a:b", "curriculum_epochs": 5},
+        {"hierarchy": "./names"},
         {"methods": ()},
         {"val_share": 0.0, "patience": 0, "workers": 0, "weight_decay": 0.0, "momentum": 0.0},
         {"max_levels": 2, "clip": 0.1, "milestones": ()},

@@ -20,6 +20,7 @@ FIELDS = config_fields(Config)
 # Those of which every value of the type is taken, or which only others can check.
 WITHOUT_RULE = {
     *("data", "train_size", "target", "text", "model", "head", "hierarchy", "hierarchy_model"),
+    "encoder",
     *("baseline", "stratify", "augment", "normalise", "track_test"),
     *("precision", "accelerator", "devices", "strategy"),
 }
@@ -89,6 +90,7 @@ def test_settings_are_grouped_by_what_they_affect():
     assert settings_affecting("machine") == ("accelerator", "devices", "strategy", "workers")
     assert set(settings_affecting("curriculum")) == {
         *("metric", "linkage", "hierarchy", "hierarchy_model", "max_levels"),
+        *("hierarchy_epochs", "encoder"),
         *("curriculum_epochs", "stage_epochs", "method_settings"),
     }
     assert settings_affecting(*get_args(Part)) == tuple(FIELDS)

@@ -10,9 +10,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 from torch import nn
 
-from ..curriculum import Curriculum, capped_length, epochs_to_reach
+from ..curriculum import Curriculum
 from ..errors import RunError
 from ..hierarchy import Hierarchy
+from ..lengths import capped_length, epochs_to_reach
 from ..loss import CoarseToFineLoss
 from ..runs.hierarchies import read_hierarchy
 

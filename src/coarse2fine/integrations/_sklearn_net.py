@@ -67,7 +67,7 @@ class Training:
         criterion = self._criterion()
         curriculum = curriculum_from(hierarchy, length, criterion=criterion) if hierarchy else None
         if curriculum:
-            check_finest_fits(curriculum.finest_epoch, self.estimator.max_epochs)
+            check_finest_fits(curriculum.finest_epoch or 0, self.estimator.max_epochs)
         net = self._net(criterion, CurriculumCallback(curriculum, self.estimator.patience))
         with seeded(self.seed), threads_for(self.module):
             net.fit(self.samples, None)

@@ -185,7 +185,7 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """The epoch, from 0, at which the finest level begins; known when the loss is."""
         if not hasattr(self, "curriculum"):
             raise ValueError("known only in fit, or with CoarseToFineCallback(..., loss=loss).")
-        return self.curriculum.finest_epoch
+        return self.curriculum.finest_epoch or 0
 
     def set_model(self, model: Any) -> None:
         """Find the loss in the compiled model; Keras calls this."""

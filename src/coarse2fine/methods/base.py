@@ -27,7 +27,7 @@ class Stage:
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation accuracy; 0 for
             never.
-        counts_from: The first epoch of the stage that may be the best. Defaults to 0.
+        counts_from: How many of the stage's first epochs cannot be the best. Defaults to 0.
         exactly: Train for so many epochs, whatever `epochs` and `patience` say. Defaults to
             None: they decide.
     """
@@ -49,7 +49,7 @@ class Plan:
         patience: See `Stage`.
         hierarchy: The levels. Defaults to None, as all that follows: for methods that need
             none.
-        curriculum_epochs: T.
+        curriculum_epochs: T; None also where levels last as long as they teach.
         stage_epochs: The most epochs for each coarse stage. Defaults to None: `epochs`.
         num_samples: How many samples there are to train on. Defaults to 0.
         class_vectors: The final layer's weight in the trained baseline, one row a class.
@@ -89,7 +89,10 @@ class Method(nn.Module, ABC):
         least: The smallest valid value of each setting that has one.
         weighs_classes: Whether its `forward` counts each sample by the weight of its class, as
             `weighed` does. A subclass with a `forward` of its own declares it again.
-        stages: In the order in which they are trained; the last is on the target classes.
+        stages: In the order in which they are trained; the last is on the target classes. The
+            loop looks at them anew in every epoch.
+        curriculum_epochs: How many epochs the coarse levels took, for a method that finds out
+            while it trains; None before it has, and for all others.
         level: The level of the hierarchy in force, None where there is none.
         clusters: Class → output at that level, None where each class is its own.
     """
@@ -99,6 +102,7 @@ class Method(nn.Module, ABC):
     weighs_classes: ClassVar[bool] = False
     class_weights: Tensor | None
     stages: tuple[Stage, ...]
+    curriculum_epochs: int | None = None
     level: int | None = None
     clusters: Tensor | None = None
 
@@ -148,6 +152,13 @@ class Method(nn.Module, ABC):
 
         Args:
             total: Returns the sum of a tensor over all processes, which must all call it.
+        """
+
+    def end_epoch(self, accuracy: float | None) -> None:
+        """Learn from the validation after an epoch.
+
+        Args:
+            accuracy: At the level in force, over all processes; None without validation samples.
         """
 
     def decide(self, logits: Tensor) -> dict[str, Tensor]:

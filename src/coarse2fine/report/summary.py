@@ -29,9 +29,12 @@ def verdict_of(entry: Entry) -> Verdict | None:
 
 
 def time_ratio(entry: Entry) -> float | None:
-    """Return how many times as long as its baselines a method trained; None if unknown."""
+    """Return how many times as long as its baselines a method trained; None if unknown.
+
+    With what was trained only for its hierarchy.
+    """
     plain = sum(plain.result.seconds for plain, _ in pairs(entry))
-    return sum(run.result.seconds for _, run in pairs(entry)) / plain if plain else None
+    return sum(run.result.all_seconds for _, run in pairs(entry)) / plain if plain else None
 
 
 # ------------------------------------------------------------------------------- sentence
@@ -66,27 +69,37 @@ def _cost(entry: Entry, verdict: Verdict) -> str:
 
 def _epoch_ratio(entry: Entry) -> float:
     both = pairs(entry)
-    return sum(run.result.epochs for _, run in both) / sum(p.result.epochs for p, _ in both)
+    return sum(run.result.all_epochs for _, run in both) / sum(p.result.epochs for p, _ in both)
 
 
 _DEPLOYED = "once trained, its model costs nothing more to use"
 
 
 def _trained_first(run: FinishedRun) -> str:
-    """Return what has to be trained before, as the time of it comes on top."""
-    config = run.config.settings
+    """Return what has to be trained before, and whether the time of it comes on top."""
+    config, smaller = run.config.settings, _trained_for_hierarchy(run)
     rule = config.get("curriculum_epochs")
     needs = find_method(run.config.method).needs if _is_ours(run) else ()
     reasons = []
-    if run.result.num_clusters and config.get("hierarchy_model"):
-        return f", and a model {config['hierarchy_model']} is trained first for the hierarchy"
-    if run.result.num_clusters and not config.get("hierarchy"):
+    if run.result.num_clusters and not smaller and not config.get("hierarchy"):
         reasons.append("the hierarchy")
     if "class_vectors" in needs:
         reasons.append("its final layer")
     if not reasons and run.result.curriculum_epochs and rule in ("reach-90", "best-epoch"):
         reasons.append("the length of the curriculum")
-    return f", and the baseline is trained first for {' and '.join(reasons)}" if reasons else ""
+    both = f", and the baseline is trained first for {' and '.join(reasons)}" if reasons else ""
+    return smaller + both
+
+
+def _trained_for_hierarchy(run: FinishedRun) -> str:
+    """Return what was trained only for the hierarchy, if anything was."""
+    model, epochs = run.config.settings.get("hierarchy_model"), run.result.hierarchy_epochs
+    if epochs is not None:
+        of_model = f" of a model {model}" if model else ""
+        return f", with {epochs} epochs{of_model} that were only for the hierarchy"
+    if run.result.num_clusters and model:
+        return f", and a model {model} is trained first for the hierarchy"
+    return ""
 
 
 def _is_ours(run: FinishedRun) -> bool:

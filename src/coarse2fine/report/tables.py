@@ -33,8 +33,9 @@ class TableRow:
         wins: In how many runs it gained, and of how many.
         verdict: Whether it helped, in a word.
         epochs: How many it trained in all.
+        hierarchy_epochs: How many more were only for its hierarchy; None where none were.
         own_epochs: After how many it had stopped by itself; None where it did not go on then.
-        seconds: How long it trained.
+        seconds: How long it trained, with what was only for its hierarchy.
         time_ratio: How many times as long as the baseline.
         severity: Of its mistakes; None where there are none, or no levels.
         is_shown: Whether it is the method whose details the report shows.
@@ -49,6 +50,7 @@ class TableRow:
     wins: tuple[float, int] | None
     verdict: str | None
     epochs: float
+    hierarchy_epochs: float | None
     own_epochs: float | None
     seconds: float
     time_ratio: float | None
@@ -76,12 +78,19 @@ def table_row(entry: Entry, yardstick: Yardstick, *, is_shown: bool) -> TableRow
         wins=(gain.wins, gain.runs) if gain else None,
         verdict=verdict.word if verdict else None,
         epochs=float(np.mean([run.result.epochs for run in entry.runs])),
+        hierarchy_epochs=_hierarchy_epochs(entry),
         own_epochs=_own_epochs(entry),
-        seconds=float(np.mean([run.result.seconds for run in entry.runs])),
+        seconds=float(np.mean([run.result.all_seconds for run in entry.runs])),
         time_ratio=time_ratio(entry),
         severity=mean_severity(yardstick, entry.runs),
         is_shown=is_shown,
     )
+
+
+def _hierarchy_epochs(entry: Entry) -> float | None:
+    """Return the mean over seeds of the epochs that were only for the hierarchy."""
+    found = [run.result.hierarchy_epochs for run in entry.runs]
+    return None if set(found) == {None} else float(np.mean([epochs or 0 for epochs in found]))
 
 
 def _own_epochs(entry: Entry) -> float | None:
@@ -119,6 +128,7 @@ class RunRow:
         folder: Its directory as it was given.
         accuracy: On the test samples, in percent.
         epochs: How many it trained in all.
+        hierarchy_epochs: How many more were only for its hierarchy; None where none were.
         own_epochs: After how many it had stopped by itself; None where it did not go on then.
         best_epoch: That the accuracy is of.
         curriculum_epochs: T; None for methods without one.
@@ -131,6 +141,7 @@ class RunRow:
     folder: str
     accuracy: float
     epochs: int
+    hierarchy_epochs: int | None
     own_epochs: int | None
     best_epoch: int
     curriculum_epochs: int | None
@@ -208,9 +219,10 @@ def _run_row(entry: Entry, run: FinishedRun) -> RunRow:
         folder=run.folder,
         accuracy=run.accuracy,
         epochs=result.epochs,
+        hierarchy_epochs=result.hierarchy_epochs,
         own_epochs=result.own_epochs,
         best_epoch=result.best_epoch,
         curriculum_epochs=result.curriculum_epochs,
         num_clusters=result.num_clusters,
-        seconds=result.seconds,
+        seconds=result.all_seconds,
     )

@@ -21,11 +21,13 @@ from ..hierarchy import Hierarchy
 from ..models import default_model
 from ..runs.begun import kept_once_trained
 from ..runs.comparison import ComparisonWriter
-from ..runs.config import GIVEN, Config
+from ..runs.config import BY_ENCODER, FEATURES, GIVEN, NAMES, Config
 from ..runs.guards import check_writable
 from ..runs.hierarchies import read_hierarchy
 from ..runs.identity import import_path, path_or_name, structure, trust
 from ..runs.result import Result, RunResult
+from .encoders import Encoder, encoder_name, find_encoder, name_vectors
+from .hierarchies import hierarchy_of_vectors
 from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
@@ -43,6 +45,7 @@ def fit(
     folder: str | Path | None = None,
     model: str | Callable[..., nn.Module] | None = None,
     hierarchy: Any = None,
+    encoder: str | Encoder | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
     checkpoint_seconds: float = 10.0,
@@ -68,7 +71,12 @@ def fit(
         model: A name, ``package.module:callable``, or a callable that takes ``num_classes``.
             Defaults to None: by the kind of data.
         hierarchy: A `Hierarchy`, a trained model, a K×K matrix of distances, or a file or
-            run to take it from. Defaults to None: made from the baseline.
+            run to take it from; or ``"features"`` or ``"names"``, what `encoder` makes it from.
+            Defaults to None: made from the baseline.
+        encoder: For ``"features"``, a function from a batch of inputs as the model takes them,
+            a list of sentences for text that is given as such, to an (N, D) array or tensor;
+            for ``"names"``, one from the list of the K class names to a (K, D) array. An
+            ``nn.Module`` or ``package.module:callable`` will do too. Defaults to None.
         out: The directory. Defaults to None: one in ``runs`` named by the settings.
         watcher: Told what happens. Defaults to None: nobody is.
         checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
@@ -84,7 +92,8 @@ def fit(
         >>> result = fit("shapes", epochs=45, batch_size=64)  # doctest: +SKIP
         >>> print(result)  # doctest: +SKIP
     """
-    asked = _named(data, model, hierarchy, **settings)
+    asked = _named(data, model, hierarchy, encoder, **settings)
+    encode = None if encoder is None else find_encoder(encoder)
     check_writable(RUNS if out is None else Path(out))
     with memory_errors_explained():
         source = load_data(
@@ -102,7 +111,7 @@ def fit(
             made = structure(model, len(train.class_names), input_shape(train), source.kind)
             asked = replace(asked, model=f"{asked.model}#{made}")
         config = resolve(asked, source)
-        given = given_hierarchy(hierarchy, config, source)
+        given = given_hierarchy(hierarchy, config, source, encode)
         check_length(config, given)
         path = RUNS / default_name(config, source, given) if out is None else Path(out)
         fabric = launch(config, peer_seconds)
@@ -130,6 +139,7 @@ def fit(
                     told,
                     checkpoint_seconds,
                     lengthens=True,
+                    encoder=encode if asked.hierarchy == FEATURES else None,
                 )
                 runs += of_seed.train()
                 remarks += of_seed.remarks.values()
@@ -202,7 +212,7 @@ def check_length(config: Config, hierarchy: Hierarchy | None) -> None:
         )
 
 
-def _named(data: Any, model: Any, hierarchy: Any, **settings: Any) -> Config:
+def _named(data: Any, model: Any, hierarchy: Any, encoder: Any, **settings: Any) -> Config:
     """Return the settings, with Python objects by what they are called."""
     unknown = settings.keys() - {field.name for field in fields(Config)}
     if unknown:
@@ -210,7 +220,8 @@ def _named(data: Any, model: Any, hierarchy: Any, **settings: Any) -> Config:
     return Config(
         _name(data),
         model=import_path(model) if callable(model) else model,
-        hierarchy=None if hierarchy is None else _name(hierarchy),
+        hierarchy=None if hierarchy is None else _hierarchy_name(hierarchy),
+        encoder=encoder_name(encoder) if callable(encoder) else encoder,
         **settings,
     )
 
@@ -219,11 +230,32 @@ def _name(given: Any) -> str:
     return str(given) if isinstance(given, str | os.PathLike) else GIVEN
 
 
-def given_hierarchy(hierarchy: Any, config: Config, source: Source) -> Hierarchy | None:
-    """Return the hierarchy that a user gave, if any, for the data's classes."""
-    if hierarchy is None:
+def _hierarchy_name(given: Any) -> str:
+    """Return what settings call a hierarchy; a path is never one of their words."""
+    name = _name(given)
+    return f"./{name}" if isinstance(given, os.PathLike) and name in BY_ENCODER else name
+
+
+def given_hierarchy(
+    hierarchy: Any, config: Config, source: Source, encoder: Encoder | None = None
+) -> Hierarchy | None:
+    """Return the hierarchy that a user gave, if any, for the data's classes.
+
+    Args:
+        hierarchy: As `fit` takes it.
+        config: Every setting filled in.
+        source: The data.
+        encoder: Of the classes' names. Defaults to None: the one that the settings name.
+
+    Returns:
+        None where each seed makes its own, from its baseline or its samples.
+    """
+    if hierarchy is None or config.hierarchy == FEATURES:
         return None
     names = source.train.class_names
+    if config.hierarchy == NAMES:
+        vectors = name_vectors(encoder or find_encoder(str(config.encoder)), names)
+        return hierarchy_of_vectors(vectors, config, names)
     made = read_hierarchy(
         hierarchy,
         metric=config.metric,

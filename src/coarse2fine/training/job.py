@@ -58,6 +58,7 @@ class Job:
             None.
         lengthens: Whether a run that was begun with fewer epochs is gone on with, and can be
             again. Defaults to False: it is refused.
+        hierarchy_training: A training that only its hierarchy was made from. Defaults to None.
     """
 
     path: Path
@@ -70,6 +71,7 @@ class Job:
     reads_head: bool = False
     continued: RunResult | None = None
     lengthens: bool = False
+    hierarchy_training: RunResult | None = None
 
     @property
     def seed(self) -> int:
@@ -154,9 +156,11 @@ class Job:
             scores: Of the best epoch on the validation samples, if any, and the test samples.
         """
         stage, plan = method.stages[-1], self.plan
+        length = plan.curriculum_epochs or method.curriculum_epochs
         allowed = stage.exactly or stage.epochs
         has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
         targets = {"val": self.data.val.targets, "test": self.data.test.targets}
+        before = self.hierarchy_training
         result = RunResult(
             method=self.name,
             seed=self.seed,
@@ -166,12 +170,14 @@ class Job:
             epochs=progress.total,
             seconds=progress.seconds,
             levelled_off=has_levelled or "val" not in scores,
-            curriculum_epochs=plan.curriculum_epochs if "length" in method.needs else None,
+            curriculum_epochs=length if "length" in method.needs else None,
             num_clusters=plan.hierarchy.num_clusters if plan.hierarchy else (),
             path=self.path,
             by_rule=scores["test"].accuracies(targets["test"]),
             own_epochs=self.continued.epochs if self.continued else None,
             val_samples=len(self.data.val),
+            hierarchy_epochs=before.epochs if before else None,
+            hierarchy_seconds=before.seconds if before else None,
         )
         predictions: Tensors = {}
         for part, found in scores.items():

@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..methods import METHODS, PLAIN, build_method
+from torch import Tensor
+
+from ..methods import METHODS, PLAIN, build_method, find_method
 from ..methods.base import Method, Stage
 from ..runs.begun import is_trained, stored_epochs
 from ..runs.config import Config, irrelevant_settings
@@ -67,6 +69,7 @@ def _reasons_to_begin_anew(
     plan = replace(job.plan, epochs=begun_with)
     before = build_method(job.method, plan, job.config.method_settings)
     yield from _reasons_in_stages(run, job.config, before.stages, method.stages)
+    yield from _reasons_in_levels(run, job)
     if run.last_checkpoint is None and not _is_over(run, method.stages):
         yield "there is no checkpoint to go on from"
 
@@ -78,7 +81,7 @@ def _reasons_in_other_runs(run: RunWriter, job: Job, method: Method) -> Iterator
     if result and "length" in method.needs:
         before["curriculum_epochs"] = result.curriculum_epochs
     length = before.get("curriculum_epochs")
-    if length != now["curriculum_epochs"]:
+    if not job.config.is_adaptive and length != now["curriculum_epochs"]:
         yield f"T is {now['curriculum_epochs']} instead of {length or 'one that was not noted'}"
     if before.get("class_vectors") != now["class_vectors"]:
         yield "the baseline has another final layer"
@@ -103,6 +106,23 @@ def _reasons_in_stages(
             yield f"its stage {number + 1} took all the {old.epochs} epochs it was allowed"
 
 
+def _reasons_in_levels(run: Run, job: Job) -> Iterator[str]:
+    """Give where an adaptive curriculum with more epochs would have gone on otherwise."""
+    if not ("length" in find_method(job.method).needs and job.config.is_adaptive):
+        return
+    again = job.new_method()
+    for line in run.metrics():
+        again.begin_epoch(line["stage"], line["epoch"] - 1, _no_losses)
+        if again.level != line["level"]:
+            yield f"its level {line['level']} would begin later than at epoch {line['epoch']}"
+            return
+        again.end_epoch(line["level_accuracy"])
+
+
+def _no_losses() -> Tensor:
+    raise RuntimeError("an adaptive curriculum does not look at samples.")
+
+
 def _is_over(run: Run, stages: tuple[Stage, ...]) -> bool:
     """Whether a finished run would not have gone on if it had been allowed more epochs."""
     if not run.is_done:
@@ -110,4 +130,5 @@ def _is_over(run: Run, stages: tuple[Stage, ...]) -> bool:
     last = len(stages) - 1
     epochs = sum(line["stage"] == last for line in run.metrics())
     best = RunResult.load(run.path).best_epoch
-    return Progress(last, epochs, best_epoch=best).is_over(stages[last])
+    # The best epoch is one that counts, so patience counts from it.
+    return Progress(last, epochs, best_epoch=best).is_over(replace(stages[last], counts_from=0))

@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from numpy.typing import NDArray
 
 from .. import heads
-from ..clustering import Linkage
-from ..curriculum import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
 from ..data import Data, Source
 from ..data.sampling import balanced_class_weights, warn_of_absent_classes
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ..lengths import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
 from ..methods import PLAIN, find_method
 from ..methods.base import Plan
-from ..runs.config import CANDIDATES, Config
+from ..runs.config import CANDIDATES, WITHOUT_HIERARCHY, Config
 from ..runs.directory import Run
 from ..runs.find import longer_baseline
 from ..runs.identity import Factory
 from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
 from ..runs.writer import remove_other_baselines
+from .encoders import Encoder, feature_means
 from .fabric import Fabric
+from .hierarchies import hierarchy_of, hierarchy_of_vectors, training_config, training_name
 from .job import Job
 from .progress import Watcher
-from .recipes import recipe_for
 from .trainer import Trainer
 
 
@@ -47,6 +47,8 @@ class SeedRuns:
         checkpoint_seconds: The least time between two checkpoints. Defaults to 10.0.
         search: The folder of the search for T. Defaults to ``"search"``.
         lengthens: See `Job`. Defaults to False.
+        encoder: Gives the features that the hierarchy is made from. Defaults to None: it is
+            made from none.
 
     Attributes:
         remarks: What to bear in mind about the results, by what it is about.
@@ -63,6 +65,7 @@ class SeedRuns:
     checkpoint_seconds: float = 10.0
     search: str = "search"
     lengthens: bool = False
+    encoder: Encoder | None = None
     remarks: dict[str, str] = field(default_factory=dict, init=False)
 
     @property
@@ -72,6 +75,8 @@ class SeedRuns:
 
     def train(self) -> list[RunResult]:
         """Train the baseline and every method, or read what is done, and return the results."""
+        if self.encoder is not None and self.config.is_needed("hierarchy"):
+            _ = self.hierarchy  # before anything is trained, as the encoder may be of no use
         _ = self.baseline  # first, as the others may need it
         results: list[RunResult] = []
         longest = 0
@@ -124,9 +129,10 @@ class SeedRuns:
         """Refuse at once what needs validation samples, where there are none."""
         config, rule = self.config, self.config.curriculum_epochs
         if isinstance(rule, str) and config.is_needed("length") and not len(data.val):
+            needs = "needs" if config.is_adaptive else "needs a baseline with"
             raise ValueError(
-                f"the rule {rule!r} for curriculum_epochs needs a baseline with validation "
-                f"samples; give a number instead."
+                f"the rule {rule!r} for curriculum_epochs {needs} validation samples; give a "
+                f"number instead."
             )
         has_none = not len(data.val) or (rule == "search" and self.source.val is None)
         is_made = self.given is None and config.is_needed("hierarchy")
@@ -138,7 +144,14 @@ class SeedRuns:
     @cached_property
     def hierarchy(self) -> Hierarchy:
         """The levels that methods train on."""
-        return self._hierarchy(self.baseline, self.data)
+        is_trained = self.given is None and self.encoder is None
+        trained = (self.hierarchy_training or self.baseline) if is_trained else None
+        return self._hierarchy(trained, self.data)
+
+    @cached_property
+    def hierarchy_training(self) -> RunResult | None:
+        """A training that only the hierarchy is made from; None where there is none."""
+        return self._train_for_hierarchy(self.data)
 
     @cached_property
     def class_vectors(self) -> NDArray[Any]:
@@ -149,34 +162,44 @@ class SeedRuns:
         return heads.class_vectors(trained, self.config.head).detach().numpy()
 
     @cached_property
-    def length(self) -> int:
-        """T, by the settings' rule."""
+    def length(self) -> int | None:
+        """T, by the settings' rule; None where levels last as long as they teach."""
         rule = self.config.curriculum_epochs
+        if self.config.is_adaptive:
+            return None
         if isinstance(rule, int):
             return rule
         return self._search() if rule == "search" else self._length(rule)
 
-    def _hierarchy(self, baseline: RunResult | None, data: Data, place: str = "") -> Hierarchy:
-        """Return the hierarchy: the given one, or that of a trained model."""
-        config = self.config
+    def _hierarchy(self, trained: RunResult | None, data: Data) -> Hierarchy:
+        """Return the hierarchy: the given one, or that of an encoder or a trained model."""
+        levels = self.config.max_levels
         if self.given is not None:
             hierarchy = self.given
-        elif config.hierarchy_model is not None:
-            smaller = self.asked.with_recipe(
-                recipe_for(config.hierarchy_model),
-                model=config.hierarchy_model,
-                head=None,
-                val_share=config.val_share,
-                seeds=config.seeds,
-            )
-            name = f"{place}hierarchy-{config.hierarchy_model.replace(':', '.')}"
-            trained = self.run(PLAIN, name, data, config=smaller)
-            hierarchy = hierarchy_of(trained, smaller, str(smaller.model), data)
-        elif baseline is not None:
-            hierarchy = hierarchy_of(baseline, config, self.model, data)
+        elif self.encoder is not None:
+            means = feature_means(self.encoder, data, self.config, self.fabric)
+            hierarchy = hierarchy_of_vectors(means, self.config, data.class_names)
+        elif trained is not None:
+            config = training_config(self.asked, self.config) or self.config
+            hierarchy = hierarchy_of(trained, config, self._factory(config), data)
         else:
-            raise ValueError("without a baseline, a hierarchy or a hierarchy_model must be given.")
-        return hierarchy if config.max_levels is None else hierarchy.max_levels(config.max_levels)
+            raise ValueError(WITHOUT_HIERARCHY)
+        return hierarchy if levels is None else hierarchy.max_levels(levels)
+
+    def _train_for_hierarchy(self, data: Data, place: str = "") -> RunResult | None:
+        """Train what only the hierarchy is made from, if there is such."""
+        config = training_config(self.asked, self.config)
+        if config is None:
+            return None
+        name = f"{place}{training_name(self.config)}"
+        trained = self.run(PLAIN, name, data, config=config)
+        if self.config.hierarchy_epochs is not None:
+            self.remarks.pop(name, None)  # that it could be longer is the point of it
+        return trained
+
+    def _factory(self, config: Config) -> Factory:
+        """Return what makes the model of the seed's settings, or of those of another."""
+        return self.model if config.model == self.config.model else str(config.model)
 
     def _length(self, rule: str) -> int:
         """Return T by a rule that looks at the baseline."""
@@ -200,7 +223,8 @@ class SeedRuns:
             raise ValueError(f"to search for T, epochs must be more than {CANDIDATES[0]}.")
         data = sampled(self.source, self.config, self.config.val_share or 0.0)
         baseline = self.run(PLAIN, f"{self.search}/baseline", data)
-        hierarchy = self._hierarchy(baseline, data, f"{self.search}/")
+        trained = self._train_for_hierarchy(data, f"{self.search}/") or baseline
+        hierarchy = self._hierarchy(trained, data)
         method = next(name for name in self.config.methods if "length" in find_method(name).needs)
         tried = [
             self.run(method, f"{self.search}/T-{length:02d}", data, hierarchy, length)
@@ -234,13 +258,13 @@ class SeedRuns:
             exactly: For how many epochs. Defaults to None: as the settings say.
         """
         name, needs = name or run_name(method), find_method(method).needs
-        data, model = data or self.data, str(config.model) if config else self.model
-        config = config or self.config
+        data, config = data or self.data, config or self.config
+        is_own = hierarchy is None and "hierarchy" in needs  # made for this seed, here
         plan = Plan(
             num_classes=len(data.class_names),
             epochs=config.epochs or 1,
             patience=config.patience or 0,
-            hierarchy=hierarchy or (self.hierarchy if "hierarchy" in needs else None),
+            hierarchy=self.hierarchy if is_own else hierarchy,
             curriculum_epochs=length or (self.length if "length" in needs else None),
             stage_epochs=config.stage_epochs,
             num_samples=len(data.train),
@@ -250,8 +274,9 @@ class SeedRuns:
         )
         folder = self.path / f"seed-{self.seed}" / (longer_baseline(exactly) if exactly else name)
         reads_head = method == PLAIN and self._is_head_read(config)
-        others = (reads_head, continued, self.lengthens)
-        job = Job(folder, name, method, data, config, model, plan, *others)
+        training = self.hierarchy_training if is_own else None
+        others = (reads_head, continued, self.lengthens, training)
+        job = Job(folder, name, method, data, config, self._factory(config), plan, *others)
         result = Trainer(self.fabric, job, self.watcher, self.checkpoint_seconds).train()
         self._remark(result, exactly or config.epochs)
         return result
@@ -266,7 +291,8 @@ class SeedRuns:
         """Whether the final layer of plain training is looked at once it is trained."""
         # A baseline by itself may be asked for its hierarchy later.
         is_asked = config.is_needed("hierarchy") or not config.methods
-        is_made = self.given is None and config.metric not in CONFUSION_METRICS
+        is_made = self.given is None and self.encoder is None
+        is_made = is_made and config.metric not in CONFUSION_METRICS
         return (is_asked and is_made) or config.is_needed("class_vectors")
 
     def _remark(self, result: RunResult, epochs: int | None) -> None:
@@ -277,19 +303,6 @@ class SeedRuns:
                 f"seed {self.seed}: {result.method} was best at epoch {result.best_epoch} of "
                 f"{epochs}, so it has not levelled off; longer training may change the outcome."
             )
-
-
-def hierarchy_of(run: RunResult, config: Config, model: Factory, data: Data) -> Hierarchy:
-    """Return the hierarchy of a trained model by the settings' metric and linkage."""
-    return Hierarchy.from_classifier(
-        run.model(model),
-        config.metric,
-        head=config.head,
-        confusion=run.predictions("val") if config.metric in CONFUSION_METRICS else None,
-        linkage=cast(Linkage, config.linkage),
-        seed=run.seed,
-        class_names=data.class_names,
-    )
 
 
 def run_name(method: str) -> str:

@@ -296,6 +296,7 @@ class Trainer:
                 "seconds": progress.seconds,
             }
         )
+        self.method.end_epoch(scores.level_accuracy if scores else None)
         # By the clock of one process, since all must take part.
         wanted = self.run.wants_checkpoint(is_last=progress.is_over(stage))
         if self.fabric.broadcast(wanted):
