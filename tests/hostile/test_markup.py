@@ -36,7 +36,7 @@ def comparison(tmp_path):
 def _rename(run: Path, old: str, new: str) -> None:
     result = json.loads((run / "result.json").read_text())
     config = json.loads((run / "config.json").read_text())
-    result.pop("checksums")
+    del result["checksums"], result["own"]
     config["versions"] = {HOSTILE: HOSTILE}
     if result["result"]["method"] == old:
         result["result"]["method"] = config["method"] = new

@@ -87,7 +87,7 @@ def test_a_run_of_others_steers_nothing(c2f, hierarchy, tmp_path):
         )  # fmt: skip
     result = tmp_path / "run" / "seed-0" / "continuous" / "result.json"
     content = json.loads(result.read_text())
-    del content["checksums"]
+    del content["checksums"], content["own"]
     content["result"]["method"] = HOSTILE
     result.write_text(json.dumps(content))
     for words in (["report", "run"], ["figure", "curves", "run"], ["hierarchy", "run"]):

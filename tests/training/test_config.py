@@ -25,7 +25,7 @@ NAN = float("nan")
         ({"optimiser": "lion"}, "optimiser must be one of adam, adamw, sgd. Got 'lion'"),
         (
             {"curriculum_epochs": "reach-80"},
-            "curriculum_epochs must be a number of epochs, or one of reach-90, best-epoch, search",
+            "must be a number of epochs, or one of adaptive, reach-90, best-epoch, search",
         ),
         ({"curriculum_epochs": 0}, "curriculum_epochs must be at least 1. Got 0"),
         ({"epochs": 0}, "epochs must be at least 1. Got 0"),
@@ -73,10 +73,13 @@ NAN = float("nan")
             {"hierarchy": "features", "encoder": "a:b", "metric": "confusion_distance"},
             "metric 'confusion_distance' is of a trained model's mistakes, .* give embedding",
         ),
-        ({"baseline": False, "hierarchy_epochs": 3}, "curriculum_epochs must be a number"),
+        (
+            {"baseline": False, "hierarchy_epochs": 3, "curriculum_epochs": "best-epoch"},
+            "curriculum_epochs must be a number",
+        ),
         ({"baseline": False}, "without a baseline, a hierarchy or a hierarchy_model must be given"),
         (
-            {"baseline": False, "hierarchy": "a.json"},
+            {"baseline": False, "hierarchy": "a.json", "curriculum_epochs": "reach-90"},
             "curriculum_epochs must be a number or 'adaptive', as the rule 'reach-90'",
         ),
         ({"baseline": False, "methods": "multitask"}, "a hierarchy or a hierarchy_model must be"),

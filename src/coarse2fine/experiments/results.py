@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..methods import find_method
+from ..runs.config import Config
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
 from .declaration import CHOSEN, Published, Setting, Variant
 from .figures import figure_values
 from .tasks import Task, expand
-
-RULES = ("reach-90", "best-epoch")  # for T, which look at the baseline
 
 
 @dataclass(frozen=True)
@@ -99,12 +97,9 @@ class Row:
         variant = next((each for each in self.variants if each.name == name), None)
         if variant is None:
             return False
-        needs = find_method(variant.trains_by).needs
-        settings = {**self.config, **variant.settings}
-        sources = ("hierarchy", "hierarchy_model", "hierarchy_epochs")
-        is_made = "hierarchy" in needs and not any(settings.get(each) for each in sources)
-        is_ruled = "length" in needs and settings["curriculum_epochs"] in RULES
-        return is_made or is_ruled or "class_vectors" in needs
+        methods = {"methods": (variant.trains_by,)}
+        config = Config.from_dict({**self.config, **variant.settings, **methods})
+        return config.why_baseline is not None
 
     def accuracies(self, name: str, rule: str | None = None) -> dict[int, float]:
         """Return the test accuracies of a variant in percent, by seed.

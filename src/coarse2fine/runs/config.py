@@ -374,19 +374,8 @@ class Config:
         for trained in ("hierarchy_model", "hierarchy_epochs"):
             if self.hierarchy is not None and getattr(self, trained) is not None:
                 raise ValueError(f"give hierarchy or {trained}, not both.")
-        if self.baseline:
-            return
-        if self.is_needed("class_vectors"):
-            raise ValueError("one of the methods needs a baseline, whose final layer it looks at.")
-        sources = (self.hierarchy, self.hierarchy_model, self.hierarchy_epochs)
-        if sources == (None, None, None) and self.is_needed("hierarchy"):
-            raise ValueError(WITHOUT_HIERARCHY)
-        rules_by_baseline = isinstance(self.curriculum_epochs, str) and not self.is_adaptive
-        if self.is_needed("length") and rules_by_baseline:
-            raise ValueError(
-                f"without a baseline, curriculum_epochs must be a number or {ADAPTIVE!r}, as the "
-                f"rule {self.curriculum_epochs!r} looks at the baseline."
-            )
+        if not self.baseline and self.why_baseline is not None:
+            raise ValueError(self.why_baseline)
 
     def _check_class_weights(self) -> None:
         """Raise where classes are to be weighed by a method that would not do it."""
@@ -408,6 +397,22 @@ class Config:
         settings = {**vars(self), **changes}
         recipe_of = {name: getattr(recipe, name) for name in settings if settings[name] is None}
         return dataclasses.replace(self, **{**changes, **recipe_of})
+
+    @property
+    def why_baseline(self) -> str | None:
+        """Why the methods cannot do without a baseline, as a sentence; None if they can."""
+        if self.is_needed("class_vectors"):
+            return "one of the methods needs a baseline, whose final layer it looks at."
+        sources = (self.hierarchy, self.hierarchy_model, self.hierarchy_epochs)
+        if sources == (None, None, None) and self.is_needed("hierarchy"):
+            return WITHOUT_HIERARCHY
+        rules_by_baseline = isinstance(self.curriculum_epochs, str) and not self.is_adaptive
+        if self.is_needed("length") and rules_by_baseline:
+            return (
+                f"without a baseline, curriculum_epochs must be a number or {ADAPTIVE!r}, as the "
+                f"rule {self.curriculum_epochs!r} looks at the baseline."
+            )
+        return None
 
     @property
     def is_adaptive(self) -> bool:
