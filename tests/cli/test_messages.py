@@ -84,7 +84,10 @@ OWN = "def flat(batch):\n    return batch[:, 0]\n\ndef spoiled(batch):\n    retu
         (["--val-share", "1"], "--val-share must be at least 0 and less than 1. Got 1.0."),
         (["--train-size", "1"], "--train-size must be at least one for each of the 2 classes"),
         (["--target", "x"], "name the column of the classes by --target."),
-        (["--no-baseline", "--hierarchy", "h.json"], "--curriculum-epochs must be a number"),
+        (
+            ["--no-baseline", "--hierarchy", "h.json", "--curriculum-epochs", "reach-90"],
+            "--curriculum-epochs must be a number",
+        ),
         (
             ["--hierarchy", "h.json", "--hierarchy-model", "cnn"],
             "give --hierarchy or --hierarchy-model, not both.",

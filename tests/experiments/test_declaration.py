@@ -119,7 +119,7 @@ def test_settings_of_a_variant_reach_its_config_alone():
     row = setting(Variant("long", "continuous", {"curriculum_epochs": 30}), SPL, epochs=60)
     long, spl = (row.config(variant, (0, 1)) for variant in row.variants)
     assert (long.methods, long.curriculum_epochs) == (("continuous",), 30)
-    assert (spl.methods, spl.curriculum_epochs) == (("spl",), "reach-90")
+    assert (spl.methods, spl.curriculum_epochs) == (("spl",), "adaptive")
     assert long.seeds == (0, 1)
     assert long.epochs == 60
     assert (row.asked(SPL, (0,)).batch_size, spl.batch_size) == (None, 64)  # the recipe's

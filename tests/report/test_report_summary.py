@@ -181,7 +181,7 @@ def test_a_baseline_alone_is_compared_with_nothing(made):
         ({"hierarchy_model": "cnn"}, "epochs), and a model cnn is trained first for the hierarchy"),
         ({"curriculum_epochs": 3}, "epochs), and the baseline is trained first for the hierarchy"),
         (
-            {"hierarchy": "tree.json"},
+            {"hierarchy": "tree.json", "curriculum_epochs": "reach-90"},
             "epochs), and the baseline is trained first for the length of the curriculum; once",
         ),
     ],
@@ -199,7 +199,7 @@ def test_the_sentence_names_what_is_trained_before(made, tmp_path, options, part
     ("options", "part"),
     [
         (
-            {},
+            {"curriculum_epochs": "best-epoch"},
             "(1.50 times its epochs), with 2 epochs that were only for the hierarchy, and the base",
         ),
         ({"curriculum_epochs": 3}, "with 2 epochs that were only for the hierarchy; once trained"),
