@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 from collections.abc import Iterator
+from contextlib import suppress
 from multiprocessing.queues import Queue
 from typing import Any
 
@@ -119,10 +120,21 @@ def _batches(loader: DataLoader[Any]) -> Iterator[Packed | Exception]:
     try:
         yield from batches
     except RuntimeError as error:
+        _shut_down(batches)
         raise ChildProcessError(
             f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
             f"command goes on, with fewer workers if need be."
         ) from error
+
+
+def _shut_down(batches: Any) -> None:
+    """End the processes that are left, now.
+
+    The iterator's destructor would do it, by the same private method. But a process whose death
+    is noticed only then makes it raise once more, where nothing can catch it.
+    """
+    with suppress(RuntimeError):
+        getattr(batches, "_shutdown_workers", lambda: None)()  # only those with processes have it
 
 
 def _check_room(queues: int) -> None:
