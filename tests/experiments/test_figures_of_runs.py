@@ -50,6 +50,33 @@ def test_the_number_of_images_is_what_was_trained_and_validated_on(runs):
     assert stored_values("sizes", runs) == {"samples": 120}
 
 
+# ------------------------------------------------------------------------------- worth
+
+
+def test_what_a_level_was_worth_is_its_accuracy_when_left_and_the_gain(runs):
+    found = stored_values("worth", runs)["worth"]
+    assert [(it["method"], it["seed"]) for it in found] == [("continuous", 0), ("continuous", 1)]
+    for it in found:
+        plain, taught = (
+            next(run for run in runs if (run.method, run.seed) == (method, it["seed"]))
+            for method in ("baseline", "continuous")
+        )
+        lines = map(json.loads, (taught.path / "metrics.jsonl").read_text().splitlines())
+        (left,) = [line["level_accuracy"] for line in lines if line["level"] == 1]
+        predicted, wanted = (TREE.levels[1][found] for found in plain.predictions("val"))
+        assert it["learned"] == pytest.approx(100 * (left - (predicted == wanted).mean()))
+        assert it["gain"] == pytest.approx(100 * (taught.accuracy - plain.accuracy))
+
+
+def test_what_levels_were_worth_is_drawn_into_one_panel():
+    one = [{"method": "continuous", "seed": 0, "learned": 2.0, "gain": 5.0}]
+    other = [{"method": "continuous", "seed": at, "learned": -at, "gain": 1.0} for at in (1, 2)]
+    figure = draw_figure("worth", content(row(worth=one, label="A"), row(worth=other, label="B")))
+    (axes,) = figure.axes
+    assert lines(axes) == {"A": [(2, 5)], "B": [(-1, 1), (-2, 1)]}
+    assert draw_figure("worth", content()).axes == []
+
+
 # ------------------------------------------------------------------------------ curves
 
 

@@ -19,6 +19,7 @@ from ..figures import (
     lengths,
     levels,
     sizes,
+    worth,
 )
 from ..figures.classes import ClassAccuracies
 from ..figures.confusion import ConfusionPair
@@ -27,6 +28,7 @@ from ..figures.hierarchy import NamedHierarchy
 from ..figures.levels import Levels, RunLevels
 from ..figures.style import Panel
 from ..figures.values import Confusions, flat_hierarchies
+from ..figures.worth import Worth
 from ..hierarchy import Hierarchy
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
@@ -164,6 +166,14 @@ def _hierarchies_from_dict(found: Json) -> list[NamedHierarchy]:
         ]
 
 
+def _worths_to_list(found: Sequence[Worth]) -> list[Json]:
+    return [asdict(worth) for worth in found]
+
+
+def _worths_from_list(found: list[Json]) -> list[Worth]:
+    return [Worth(**worth) for worth in found]
+
+
 _STORED = {
     "sizes": Stored("samples", _samples, int, int),
     "curves": Stored("curves", curves.values_of, _curves_to_list, _curves_from_list),
@@ -173,6 +183,7 @@ _STORED = {
     "hierarchy": Stored(
         "hierarchies", hierarchy.values_of, _hierarchies_to_dict, _hierarchies_from_dict
     ),
+    "worth": Stored("worth", worth.values_of, _worths_to_list, _worths_from_list),
 }
 FIGURES = (*_STORED, "gains", "lengths")  # which need nothing but the results
 

@@ -38,24 +38,23 @@ def _other(label: str, data: str, model: str) -> Setting:
     return Setting(label, {"data": data, "model": model, **PAPER_CURRICULUM}, ())
 
 
-DEPENDABLE = Experiment(
-    title="How far one can depend on the curriculum",
-    scales={
-        FULL: Scale(
-            "images by the paper's CNN and recipe, Shapes reduced; sentences and tables by the "
-            "default models",
-            (
-                _with_variants(shapes.shapes(150, (), **shapes.SMALL), 12),
-                _with_variants(setting("cifar100", 5_000, "cnn", ()), 16),
-                _with_variants(setting("cifar100", 10_000, "cnn", ()), 16),
-                _with_variants(setting("cifar10", 10_000, "cnn", ()), 16),
-                _with_variants(_other("bag of words, CLINC150", "clinc150", "bag"), 6),
-                _with_variants(_other("bag of words, BANKING77", "banking77", "bag"), 6),
-                _with_variants(_other("bag of words, TREC", "trec", "bag"), 6),
-                _with_variants(_other("MLP, digits", "digits", "mlp"), 12),
-                _with_variants(_other("MLP, made table of 50 classes", "made-table", "mlp"), 12),
-            ),
-        )
-    },
-    figure="gains",
-)
+SCALES = {
+    FULL: Scale(
+        "images by the paper's CNN and recipe, Shapes reduced; sentences and tables by the "
+        "default models",
+        (
+            _with_variants(shapes.shapes(150, (), **shapes.SMALL), 12),
+            _with_variants(setting("cifar100", 5_000, "cnn", ()), 16),
+            _with_variants(setting("cifar100", 10_000, "cnn", ()), 16),
+            _with_variants(setting("cifar10", 10_000, "cnn", ()), 16),
+            _with_variants(_other("bag of words, CLINC150", "clinc150", "bag"), 6),
+            _with_variants(_other("bag of words, BANKING77", "banking77", "bag"), 6),
+            _with_variants(_other("bag of words, TREC", "trec", "bag"), 6),
+            _with_variants(_other("MLP, digits", "digits", "mlp"), 12),
+            _with_variants(_other("MLP, made table of 50 classes", "made-table", "mlp"), 12),
+        ),
+    )
+}
+
+DEPENDABLE = Experiment("How far one can depend on the curriculum", SCALES, figure="gains")
+WORTH = Experiment("How well a level was learned, against the gain", SCALES, figure="worth")
