@@ -72,6 +72,22 @@ def test_max_levels_keeps_the_ends_and_spreads_the_rest_evenly() -> None:
     assert hierarchy.max_levels(7) == hierarchy.max_levels(100) == hierarchy
 
 
+def test_lopsided_levels_are_left_out_but_one_coarse_level_stays() -> None:
+    levels = [[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 2], [0, 0, 0, 1, 2, 3]]
+    hierarchy = Hierarchy.from_levels(levels)
+    assert hierarchy.max_cluster_share(0.9) == hierarchy
+    assert hierarchy.max_cluster_share(4 / 6) == hierarchy.keep_levels([1, 2])
+    assert hierarchy.max_cluster_share(0.1) == hierarchy.keep_levels([2])
+    flat = hierarchy.keep_levels([2]).max_cluster_share(0.1)
+    assert flat.num_clusters == (4, 6)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.5, float("nan")])
+def test_the_share_of_a_cluster_lies_between_none_and_all(share: float) -> None:
+    with pytest.raises(ValueError, match="share must lie between 0 and 1. Got"):
+        make().max_cluster_share(share)
+
+
 @pytest.mark.parametrize("count", [0, -1])
 def test_max_levels_keeps_at_least_one(count: int) -> None:
     with pytest.raises(ValueError, match=f"count must be at least 1. Got {count}"):

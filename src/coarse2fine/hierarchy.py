@@ -268,6 +268,26 @@ class Hierarchy(NestedLevels):
             return self
         return self.keep_levels(np.linspace(depth - 1, 0, count).round().astype(int).tolist())
 
+    def max_cluster_share(self, share: float) -> Hierarchy:
+        """Return a hierarchy without lopsided levels, which guessing nearly solves.
+
+        A coarse level is left out where its largest cluster holds more than `share` of the
+        classes. The finest of the coarse levels stays in any case.
+
+        Args:
+            share: Between 0 and 1.
+
+        Examples:
+            >>> Hierarchy.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]]).max_cluster_share(0.5)
+            Hierarchy(num_classes=4, num_clusters=(3, 4))
+        """
+        if not 0 < share < 1:
+            raise ValueError(f"share must lie between 0 and 1. Got {share}.")
+        most = share * self.num_classes
+        finest = len(self.levels) - 1
+        kept = [at for at in range(finest - 1) if np.bincount(self.levels[at]).max() <= most]
+        return self.keep_levels([*kept, max(finest - 1, 0)])
+
     def for_classes(self, class_names: Sequence[str]) -> Hierarchy:
         """Return the hierarchy with its classes in the order of some data.
 

@@ -38,6 +38,8 @@ NAN = float("nan")
         ({"weight_decay": NAN}, "weight_decay must be at least 0. Got nan"),
         ({"momentum": -0.1}, "momentum must be at least 0. Got -0.1"),
         ({"max_levels": 1}, "max_levels must be at least 2. Got 1"),
+        ({"max_cluster_share": 0.0}, "max_cluster_share must be more than 0 and less than 1. Got"),
+        ({"max_cluster_share": 1.0}, "max_cluster_share must be more than 0 and less than 1. Got"),
         ({"learning_rate": 0.0}, "learning_rate must be more than 0. Got 0.0"),
         ({"learning_rate": NAN}, "learning_rate must be more than 0. Got nan"),
         ({"learning_rate": float("inf")}, "learning_rate must be more than 0. Got inf"),

@@ -141,6 +141,13 @@ def test_linkage_and_the_most_levels_are_those_asked_for(tmp_path):
     assert run.hierarchy() == made.max_levels(2)
 
 
+def test_lopsided_levels_are_left_out_where_asked_for(tmp_path):
+    given = Hierarchy.from_levels([[0] * 5 + [1], [0, 0, 0, 0, 1, 2], [0, 0, 1, 1, 2, 3]], NAMES)
+    options = {"hierarchy": given, "baseline": False, "max_levels": None}
+    (run,) = compare(tmp_path, max_cluster_share=0.5, **options).runs
+    assert run.hierarchy() == given.keep_levels([2])
+
+
 def test_a_random_hierarchy_depends_on_the_seed(tmp_path):
     runs = compare(tmp_path, metric="random", seeds=(0, 1), max_levels=None).runs
     assert runs[1].hierarchy() != runs[3].hierarchy()

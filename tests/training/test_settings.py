@@ -90,7 +90,7 @@ def test_settings_are_grouped_by_what_they_affect():
     assert settings_affecting("machine") == ("accelerator", "devices", "strategy", "workers")
     assert set(settings_affecting("curriculum")) == {
         *("metric", "linkage", "hierarchy", "hierarchy_model", "max_levels"),
-        *("hierarchy_epochs", "encoder"),
+        *("hierarchy_epochs", "encoder", "max_cluster_share"),
         *("curriculum_epochs", "stage_epochs", "method_settings"),
     }
     assert settings_affecting(*get_args(Part)) == tuple(FIELDS)

@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "hierarchy": "coarse2fine.experiments.paper.real:HIERARCHY",
     "imagenet": "coarse2fine.experiments.paper.real:IMAGENET",
     "dependable": "coarse2fine.experiments.paper.dependable:DEPENDABLE",
+    "levels": "coarse2fine.experiments.paper.dependable:LEVELS",
     "worth": "coarse2fine.experiments.paper.dependable:WORTH",
 }
 

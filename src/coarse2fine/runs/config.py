@@ -142,6 +142,14 @@ class Config:
         rules.at_least(2),
         unset="any number",
     )
+    max_cluster_share: float | None = setting(
+        None,
+        "curriculum",
+        "Leave out coarse levels whose largest cluster has more than this share of the classes, "
+        "as guessing nearly solves them; the finest of them stays.",
+        rules.positive_share,
+        unset="all levels stay",
+    )
     baseline: bool = setting(
         True, "comparison", "Train the baseline too, even where nothing is made from it."
     )

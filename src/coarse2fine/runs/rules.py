@@ -40,6 +40,12 @@ def share(name: str, value: float) -> None:
         raise ValueError(f"{name} must be at least 0 and less than 1. Got {short(value)}.")
 
 
+def positive_share(name: str, value: float) -> None:
+    """Raise where a number is not strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be more than 0 and less than 1. Got {short(value)}.")
+
+
 def shares_of_epochs(name: str, value: tuple[float, ...]) -> None:
     """Raise where one of several numbers is not strictly between 0 and 1."""
     if not all(0 < each < 1 for each in value):

@@ -184,6 +184,8 @@ class SeedRuns:
             hierarchy = hierarchy_of(trained, config, self._factory(config), data)
         else:
             raise ValueError(WITHOUT_HIERARCHY)
+        if self.config.max_cluster_share is not None:
+            hierarchy = hierarchy.max_cluster_share(self.config.max_cluster_share)
         return hierarchy if levels is None else hierarchy.max_levels(levels)
 
     def _train_for_hierarchy(self, data: Data, place: str = "") -> RunResult | None:

@@ -38,6 +38,18 @@ def _other(label: str, data: str, model: str) -> Setting:
     return Setting(label, {"data": data, "model": model, **PAPER_CURRICULUM}, ())
 
 
+def _by(name: str, label: str, **settings: Any) -> Variant:
+    """Return the adaptive curriculum with other levels."""
+    return Variant(f"adaptive-{name}", "continuous", {**SETTINGS, **settings}, label)
+
+
+LEVELS_TRIED = (
+    ADAPTIVE,
+    _by("average", "average linkage", linkage="average"),
+    _by("complete", "complete linkage", linkage="complete"),
+    _by("half", "no cluster with over half of the classes", max_cluster_share=0.5),
+)
+
 SCALES = {
     FULL: Scale(
         "images by the paper's CNN and recipe, Shapes reduced; sentences and tables by the "
@@ -57,4 +69,18 @@ SCALES = {
 }
 
 DEPENDABLE = Experiment("How far one can depend on the curriculum", SCALES, figure="gains")
+LEVELS = Experiment(
+    "Which levels are worth having",
+    {
+        FULL: Scale(
+            "the sets that settings were chosen on",
+            tuple(
+                replace(row, variants=LEVELS_TRIED, chosen_among=())
+                for row in SCALES[FULL].settings
+                if row.key in CHOSEN_ON
+            ),
+        )
+    },
+    figure="gains",
+)
 WORTH = Experiment("How well a level was learned, against the gain", SCALES, figure="worth")
