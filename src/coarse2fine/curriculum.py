@@ -106,10 +106,11 @@ class Curriculum:
         """Raise a `ValueError` where training would end before the classes are reached."""
         finest = max(self._latest, default=0) if self.is_adaptive else self.finest_epoch or 0
         if total is not None and finest >= total:
+            shorter = "" if self.is_adaptive else "give fewer epochs to the curriculum, or "
             raise ValueError(
                 f"the classes would be trained from epoch {finest + 1} on, and there "
-                f"are {total} in all, so they would never be reached; give fewer epochs "
-                f"to the curriculum, or fewer levels by Hierarchy.max_levels."
+                f"are {total} in all, so they would never be reached; "
+                f"{shorter}make fewer levels by Hierarchy.max_levels, or train for longer."
             )
 
     @property

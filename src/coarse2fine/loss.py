@@ -49,7 +49,7 @@ class Usage:
         self.most_turns = None
         warnings.warn(
             f"The step of a Curriculum has never been called, {why}, so the model is trained at "
-            f"the coarsest level alone; call curriculum.step() after each epoch.",
+            f"the coarsest level alone; call its step after each epoch.",
             stacklevel=_CALLER + 2,
         )
 

@@ -86,8 +86,9 @@ OWN = "def flat(batch):\n    return batch[:, 0]\n\ndef spoiled(batch):\n    retu
         (["--target", "x"], "name the column of the classes by --target."),
         (
             ["--no-baseline", "--hierarchy", "h.json", "--curriculum-epochs", "reach-90"],
-            "--curriculum-epochs must be a number",
+            "without a baseline, --curriculum-epochs must be a number or 'adaptive'",
         ),
+        (["--epochs", "1"], "only 1; give a larger --epochs."),
         (
             ["--hierarchy", "h.json", "--hierarchy-model", "cnn"],
             "give --hierarchy or --hierarchy-model, not both.",

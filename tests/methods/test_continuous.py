@@ -74,7 +74,7 @@ def test_a_hierarchy_without_coarse_levels_is_plain_training():
 
 def test_the_finest_level_must_have_an_epoch():
     assert method(length=6, epochs=5).stages[0].counts_from == 4
-    with pytest.raises(ValueError, match="4 epochs before the finest level.*are only 4; give more"):
+    with pytest.raises(ValueError, match="takes 4 epochs before .* only 4; give a larger epochs="):
         method(length=6, epochs=4)
 
 
@@ -86,7 +86,7 @@ def test_a_curriculum_shorter_than_its_levels_says_so():
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (Plan(5, 2, 3, make(), None), "are 2 in all, so they would never be reached"),
+        (Plan(5, 2, 3, make(), None), "of the 3 levels takes an epoch at least, but there are only 2;"),
         (Plan(5, 10, 3, None, 6), "needs a hierarchy"),
         (Plan(4, 10, 3, make(), 6), "the hierarchy has 5 classes, the data 4"),
     ],

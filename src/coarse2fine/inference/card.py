@@ -107,8 +107,9 @@ def _training(facts: Mapping[str, Any]) -> str:
     run, versions = facts["run"], facts["versions"]
     length = run["curriculum_epochs"]
     curriculum = f", a curriculum of {length} epochs" if length else ""
-    epochs = f"{run['epochs']} epochs{curriculum}; the weights are those of {run['best_epoch']}"
-    lines = [f"Method {_code(run['method'])}, seed {run['seed']}, {epochs}."]
+    epochs = f"{run['epochs']} epochs{curriculum}"
+    best = f"the weights are those of epoch {run['best_epoch']}"
+    lines = [f"Method {_code(run['method'])}, seed {run['seed']}, {epochs}; {best}."]
     if versions:
         shown = ", ".join(f"{brief(n, 40)} {brief(v, 40)}" for n, v in versions.items())
         lines.append(f"With {shown}.")

@@ -53,6 +53,12 @@ class Continuous(Method):
     def _planned(self, plan: Plan, patience: int, share: float) -> Curriculum:
         """Return the curriculum, or raise a ValueError if it would not reach the classes."""
         if plan.curriculum_epochs is None:
+            levels = len(needed_hierarchy(plan).levels)
+            if levels > plan.epochs:
+                raise ValueError(
+                    f"each of the {levels} levels takes an epoch at least, but there are only "
+                    f"{plan.epochs}; give a larger epochs= or a smaller max_levels=."
+                )
             limits: dict[str, Any] = {"total_epochs": plan.epochs, "share": share}
             return Curriculum(self.criterion, patience=patience, **limits)
         curriculum = Curriculum(self.criterion, epochs=plan.curriculum_epochs)
@@ -60,7 +66,7 @@ class Continuous(Method):
         if finest >= plan.epochs:
             raise ValueError(
                 f"the curriculum takes {finest} epochs before the finest level, but there "
-                f"are only {plan.epochs}; give more epochs or fewer curriculum_epochs."
+                f"are only {plan.epochs}; give a larger epochs= or a smaller curriculum_epochs=."
             )
         return curriculum
 

@@ -475,4 +475,4 @@ def irrelevant_settings(method: str) -> tuple[str, ...]:
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)

@@ -54,10 +54,10 @@ def fit(
 ) -> Result:
     """Train a classifier with and without a coarse-to-fine curriculum, and compare them.
 
-    The baseline is trained first. It gives the hierarchy and the length of the curriculum,
-    unless they are given. Then the curriculum trains from the same fresh weights, on the
-    same samples, for at most as many epochs. All of it is in a directory, and the same call
-    goes on where an interrupted one was.
+    The baseline is trained first. It gives the hierarchy, unless that is given. Then the
+    curriculum trains from the same fresh weights, on the same samples, for at most as many
+    epochs; it leaves a level when its validation accuracy no longer improves. All of it is in
+    a directory, and the same call goes on where an interrupted one was.
 
     Args:
         data: The name of a set, a file, a folder, a hub name; or, to train on, a pair
@@ -208,7 +208,8 @@ def check_length(config: Config, hierarchy: Hierarchy | None) -> None:
     if finest >= epochs:
         raise ValueError(
             f"with {levels} levels the classes are trained from epoch {finest + 1} on, but the "
-            f"training has only {epochs}; give a larger epochs= or a smaller max_levels=."
+            f"training has only {epochs}; give a larger epochs="
+            f"{' or a smaller max_levels=.' if levels > 2 else '.'}"
         )
 
 
