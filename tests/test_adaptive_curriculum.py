@@ -139,7 +139,8 @@ def test_an_epoch_cannot_be_gone_to(criterion):
     [
         ({"patience": 0}, ValueError, "patience must be at least 1. Got 0"),
         ({"patience": 2.5}, TypeError, "patience must be an integer"),
-        ({"patience": 2, "share": 1.0}, ValueError, "share must lie between 0 and 1"),
+        ({"patience": 2, "share": 1.0}, ValueError, "share must be at least 0 and less than 1"),
+        ({"patience": 2, "share": -0.1}, ValueError, "share must be at least 0 and less than 1"),
         ({"patience": 2, "epochs": 3}, ValueError, "exactly one of epochs, steps, boundaries and"),
         ({"patience": 2, "total_epochs": 2}, ValueError, "they would never be reached"),
     ],

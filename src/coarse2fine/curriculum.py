@@ -43,7 +43,7 @@ class Curriculum:
             not reach the classes before is refused. Defaults to None: it is not checked.
         share: With `patience` and `total_epochs`: the largest share of all epochs that the
             coarse levels may take together. A level may take its part of that, and what the
-            levels before it left over. Defaults to 0.5.
+            levels before it left over; with 0, each takes one epoch. Defaults to 0.5.
 
     Warns:
         UserWarning: `step` is never called, though the loss is used for many epochs.
@@ -323,8 +323,8 @@ def _check_patience(patience: Any, share: float) -> int:
     epochs: int = check_whole(patience, "patience")
     if epochs < 1:
         raise ValueError(f"patience must be at least 1. Got {epochs}.")
-    if not 0 < share < 1:
-        raise ValueError(f"share must lie between 0 and 1. Got {share}.")
+    if not 0 <= share < 1:
+        raise ValueError(f"share must be at least 0 and less than 1. Got {share}.")
     return epochs
 
 

@@ -123,6 +123,10 @@ OWN = "def flat(batch):\n    return batch[:, 0]\n\ndef spoiled(batch):\n    retu
         ),
         (["--class-weights", "x"], "--class-weights must be one of balanced. Got 'x'."),
         (["--curriculum-epochs", "0"], "--curriculum-epochs must be at least 1. Got 0."),
+        (
+            ["--set", "continuous.patience=0"],
+            "error: continuous.patience must be an integer of at least 1. Got 0.",
+        ),
         (["--model", "nothing"], "--model 'nothing' is unknown."),
     ],
 )

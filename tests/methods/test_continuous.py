@@ -86,7 +86,7 @@ def test_a_curriculum_shorter_than_its_levels_says_so():
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (Plan(5, 2, 3, make(), None), "of the 3 levels takes an epoch at least, but there are only 2;"),
+        (Plan(5, 2, 3, make(), None), "the 3 levels takes an epoch at least, but there are only 2"),
         (Plan(5, 10, 3, None, 6), "needs a hierarchy"),
         (Plan(4, 10, 3, make(), 6), "the hierarchy has 5 classes, the data 4"),
     ],

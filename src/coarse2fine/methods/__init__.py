@@ -106,16 +106,19 @@ def settings_of(name: str, settings: Settings) -> dict[str, float]:
             known = f"but {', '.join(defaults)}" if defaults else "nor any other"
             raise ValueError(f"the method {name} has no setting {short(setting)}, {known}.")
         is_whole = isinstance(defaults[setting], int)
-        _check_value(setting, value, kind.least.get(setting, -math.inf), is_whole)
+        bounds = kind.least.get(setting, -math.inf), kind.below.get(setting, math.inf)
+        _check_value(f"{name}.{setting}", value, bounds, is_whole)
     return own
 
 
-def _check_value(setting: str, value: float, least: float, is_whole: bool) -> None:
+def _check_value(setting: str, value: float, bounds: tuple[float, float], is_whole: bool) -> None:
+    least, below = bounds
     is_number = isinstance(value, int if is_whole else int | float) and not isinstance(value, bool)
-    if not is_number or not least <= value < math.inf:
+    if not is_number or not least <= value < below:
         what = "an integer" if is_whole else "a number"
-        bound = "" if math.isinf(least) else f" of at least {least:g}"
-        raise ValueError(f"{setting} must be {what}{bound}. Got {short(value)}.")
+        from_ = "" if math.isinf(least) else f" of at least {least:g}"
+        to = "" if math.isinf(below) else f" and less than {below:g}"
+        raise ValueError(f"{setting} must be {what}{from_}{to}. Got {short(value)}.")
 
 
 def _defaults(kind: type[Method]) -> dict[str, float]:

@@ -87,6 +87,7 @@ class Method(nn.Module, ABC):
         needs: What its plan must have beside numbers: ``"hierarchy"``, ``"length"`` (T),
             ``"class_vectors"``.
         least: The smallest valid value of each setting that has one.
+        below: What the values of each setting that has a limit must stay below.
         weighs_classes: Whether its `forward` counts each sample by the weight of its class, as
             `weighed` does. A subclass with a `forward` of its own declares it again.
         stages: In the order in which they are trained; the last is on the target classes. The
@@ -99,6 +100,7 @@ class Method(nn.Module, ABC):
 
     needs: ClassVar[frozenset[Need]] = frozenset()
     least: ClassVar[Mapping[str, float]] = {}
+    below: ClassVar[Mapping[str, float]] = {}
     weighs_classes: ClassVar[bool] = False
     class_weights: Tensor | None
     stages: tuple[Stage, ...]

@@ -32,7 +32,8 @@ class Continuous(Method):
     """
 
     needs = frozenset({"hierarchy", "length"})
-    least: ClassVar[Mapping[str, float]] = {"patience": 1, "share": 0.0}
+    least: ClassVar[Mapping[str, float]] = {"patience": 1, "share": 0}
+    below: ClassVar[Mapping[str, float]] = {"share": 1}
     weighs_classes = True
     levels: Tensor
 

@@ -14,7 +14,7 @@ from .directory import BEST, CHECKPOINT, KEPT, RESULT, Run
 from .find import find_run, runs_of_seed, seed_folders
 from .guards import check_no_links
 from .result import BASELINE, RunResult
-from .statistics import Paired, paired
+from .statistics import Paired, paired, plus_minus
 from .verdict import early_baseline
 
 FEW_SAMPLES = 300  # a validation set below this is called small
@@ -128,9 +128,10 @@ def comparison(method: str, rival: str, means: Mapping[str, float], seeds: int =
     """
     gain = means[method] - means[rival]
     over = f", mean of {seeds} seeds" if seeds > 1 else ""
-    figures = f"({means[method]:.2f} and {means[rival]:.2f} %{over})"
+    mine, theirs, more = (plus_minus((mean, None)) for mean in (means[method], means[rival], gain))
+    figures = f"({mine} and {theirs} %{over})"
     if round(gain, 2) > 0:
-        than = f"it validates {gain:.2f} points better than {_called(rival)}"
+        than = f"it validates {more} points better than {_called(rival)}"
         return f"use {_called(method)}: {than} {figures}"
     return f"use {_called(method)}: {_called(rival)} validates no better {figures}"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .result import BASELINE, RunResult
-from .statistics import Paired, paired
+from .statistics import Paired, paired, plus_minus
 
 EARLY = 0.1  # the share of its epochs within which a baseline's best epoch is called early
 
@@ -42,7 +42,7 @@ def judge(label: str, pairs: Sequence[tuple[RunResult, RunResult]]) -> Verdict:
     before = 100 * np.array([plain.accuracy for plain, _ in pairs])
     after = 100 * np.array([run.accuracy for _, run in pairs])
     gain = paired((after - before).tolist())
-    change = f"{before.mean():.2f} → {after.mean():.2f} %"
+    change = " → ".join(plus_minus((float(each.mean()), None)) for each in (before, after)) + " %"
     than = f"{_amount(gain.mean)} the baseline ({change})"
     early = early_baseline(plain for plain, _ in pairs)
     return Verdict(_word(gain, early), _sentence(label, gain, than, early), gain)
@@ -111,4 +111,5 @@ def _sentence(label: str, gain: Paired, than: str, early: str) -> str:
 def _amount(points: float) -> str:
     if not round(points, 2):
         return "as accurate as"
-    return f"{abs(points):.2f} points {'more' if points > 0 else 'less'} accurate than"
+    amount = plus_minus((abs(points), None))
+    return f"{amount} points {'more' if points > 0 else 'less'} accurate than"
