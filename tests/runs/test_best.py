@@ -184,6 +184,25 @@ def test_a_comparison_leaves_its_best_run_as_a_run_of_its_own(comparison):
     assert not list((comparison.path / "best").rglob(".*"))
 
 
+def test_no_test_label_has_a_say_in_training_or_choice(tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(300, 6, generator=generator)
+    targets = (inputs @ torch.randn(6, 4, generator=generator)).argmax(1)
+
+    def trained(test_targets, out):
+        train, test = (inputs[:200], targets[:200]), (inputs[200:], test_targets)
+        return fit(train, test, epochs=6, batch_size=32, seeds=(0, 1), out=tmp_path / out)
+
+    true, wrong = trained(targets[200:], "true"), trained(3 - targets[200:], "wrong")
+    assert str(true.choice) == str(wrong.choice)
+    assert (true.best.method, true.best.seed) == (wrong.best.method, wrong.best.seed)
+    assert true.best.accuracy != wrong.best.accuracy
+    for one, other in zip(true.runs, wrong.runs, strict=True):
+        assert (one.val_accuracy, one.best_epoch) == (other.val_accuracy, other.best_epoch)
+        weights = other.model().state_dict()
+        assert all(torch.equal(weights[n], x) for n, x in one.model().state_dict().items())
+
+
 def test_a_comparison_is_read_again(comparison):
     assert Result.load(comparison.path) == comparison
     with pytest.raises(RunError, match="holds no finished runs of a comparison"):

@@ -48,7 +48,7 @@ def command(
 
     Of the data it was trained with, the parts are those of the training. Of other data without a
     test part, all samples are taken. Classes are matched by name. Of a comparison, the model that
-    validates best is evaluated.
+    validates best is evaluated. Data without labels are for c2f predict.
     """
     from ..data.load import load_data
     from ..runs.best import described, find_best
