@@ -53,9 +53,10 @@ def command(
 ) -> None:
     """Train with and without a curriculum.
 
-    The baseline is trained first; it gives the hierarchy. The curriculum then trains from the
-    same fresh weights, on the same samples, and the two are compared. What is not set is chosen
-    to suit the model. Stopped or killed, the same command goes on where it was.
+    The baseline is trained first, and the hierarchy is made from it unless you give one. The
+    curriculum then trains from the same fresh weights, on the same samples, and the two are
+    compared. What is not set is chosen to suit the model. Stopped or killed, the same command
+    goes on where it was.
     """
     meant = options.parsed(settings)
     if dry_run:

@@ -92,7 +92,9 @@ def validation_mask(targets: IntArray, fraction: float, seed: int) -> NDArray[np
     total, rng = max(1, round(fraction * len(targets))), np.random.RandomState(seed)
     rows = stratified_rows(targets, int(targets.max()) + 1, total, rng)
     if not len(rows):
-        raise ValueError("every sample of y is of another class, so none is left to validate on.")
+        raise ValueError(
+            "no class has two samples that differ, so none is left to validate on; give more."
+        )
     mask = np.zeros(len(targets), bool)
     mask[rows] = True
     return mask

@@ -54,10 +54,10 @@ def fit(
 ) -> Result:
     """Train a classifier with and without a coarse-to-fine curriculum, and compare them.
 
-    The baseline is trained first. It gives the hierarchy, unless that is given. Then the
-    curriculum trains from the same fresh weights, on the same samples, for at most as many
-    epochs; it leaves a level when its validation accuracy no longer improves. All of it is in
-    a directory, and the same call goes on where an interrupted one was.
+    The baseline is trained first. It gives the hierarchy, unless one is given, and an accuracy
+    to compare with. Then the curriculum trains from the same fresh weights, on the
+    same samples, for at most as many epochs. All of it is in a directory, and the same call
+    goes on where an interrupted one was.
 
     Args:
         data: The name of a set, a file, a folder, a hub name; or, to train on, a pair
