@@ -144,7 +144,9 @@ def test_linkage_and_the_most_levels_are_those_asked_for(tmp_path):
 def test_lopsided_levels_are_left_out_where_asked_for(tmp_path):
     given = Hierarchy.from_levels([[0] * 5 + [1], [0, 0, 0, 0, 1, 2], [0, 0, 1, 1, 2, 3]], NAMES)
     options = {"hierarchy": given, "baseline": False, "max_levels": None}
-    (run,) = compare(tmp_path, max_cluster_share=0.5, **options).runs
+    with pytest.raises(ValueError, match="with 4 levels the classes are trained from epoch 4 on"):
+        compare(tmp_path / "whole", epochs=3, curriculum_epochs=1, **options)
+    (run,) = compare(tmp_path, max_cluster_share=0.5, epochs=3, curriculum_epochs=1, **options).runs
     assert run.hierarchy() == given.keep_levels([2])
 
 

@@ -27,7 +27,7 @@ from ..runs.hierarchies import read_hierarchy
 from ..runs.identity import import_path, path_or_name, structure, trust
 from ..runs.result import Result, RunResult
 from .encoders import Encoder, encoder_name, find_encoder, name_vectors
-from .hierarchies import hierarchy_of_vectors
+from .hierarchies import hierarchy_of_vectors, levels_to_train
 from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
@@ -202,7 +202,7 @@ def check_length(config: Config, hierarchy: Hierarchy | None) -> None:
         )
     levels = 2  # there are at least so many, however the baseline turns out
     if hierarchy is not None:
-        levels = len(hierarchy.max_levels(config.max_levels or len(hierarchy.levels)).levels)
+        levels = len(levels_to_train(hierarchy, config).levels)
     shortest = length if isinstance(length, int) else 1  # a rule may give as few as this
     finest = max(equal_shares(shortest, levels), default=0)
     if finest >= epochs:

@@ -34,6 +34,13 @@ def hierarchy_of_vectors(vectors: Any, config: Config, class_names: Sequence[str
     return from_vectors(vectors, config.metric, config.linkage, class_names, config.seeds[0])
 
 
+def levels_to_train(hierarchy: Hierarchy, config: Config) -> Hierarchy:
+    """Return a hierarchy with only those of its levels that the settings let be trained on."""
+    if config.max_cluster_share is not None:
+        hierarchy = hierarchy.max_cluster_share(config.max_cluster_share)
+    return hierarchy if config.max_levels is None else hierarchy.max_levels(config.max_levels)
+
+
 def training_config(asked: Config, config: Config) -> Config | None:
     """Return the settings of a training that only the hierarchy is made from.
 

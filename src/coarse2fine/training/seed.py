@@ -25,7 +25,13 @@ from ..runs.result import BASELINE, RunResult
 from ..runs.writer import remove_other_baselines
 from .encoders import Encoder, feature_means
 from .fabric import Fabric
-from .hierarchies import hierarchy_of, hierarchy_of_vectors, training_config, training_name
+from .hierarchies import (
+    hierarchy_of,
+    hierarchy_of_vectors,
+    levels_to_train,
+    training_config,
+    training_name,
+)
 from .job import Job
 from .progress import Watcher
 from .trainer import Trainer
@@ -173,7 +179,6 @@ class SeedRuns:
 
     def _hierarchy(self, trained: RunResult | None, data: Data) -> Hierarchy:
         """Return the hierarchy: the given one, or that of an encoder or a trained model."""
-        levels = self.config.max_levels
         if self.given is not None:
             hierarchy = self.given
         elif self.encoder is not None:
@@ -184,9 +189,7 @@ class SeedRuns:
             hierarchy = hierarchy_of(trained, config, self._factory(config), data)
         else:
             raise ValueError(WITHOUT_HIERARCHY)
-        if self.config.max_cluster_share is not None:
-            hierarchy = hierarchy.max_cluster_share(self.config.max_cluster_share)
-        return hierarchy if levels is None else hierarchy.max_levels(levels)
+        return levels_to_train(hierarchy, self.config)
 
     def _train_for_hierarchy(self, data: Data, place: str = "") -> RunResult | None:
         """Train what only the hierarchy is made from, if there is such."""
