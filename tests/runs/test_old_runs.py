@@ -78,12 +78,12 @@ def test_it_is_not_gone_on_with(name):
         ["predict", "unfinished", "animals.csv"],
     ],
 )
-def test_what_is_not_done_cannot_be_used_nor_is_it_said_to_go_on_with_it(command, capsys):
+def test_what_is_not_done_cannot_be_used_and_nobody_is_told_to_resume_it(command, capsys):
     assert run(command) == 2
     assert capsys.readouterr().err == (
         "error: unfinished/seed-0/baseline has no result.json: it is not a run, or not done; "
-        "coarse2fine 0.1 began it, with other random numbers, so it cannot be gone on with: train "
-        "anew in another folder.\n"
+        "coarse2fine 0.1 began it, with other random numbers, so it cannot be resumed: train again "
+        "in another folder.\n"
     )
 
 

@@ -121,7 +121,7 @@ def _batches(loader: DataLoader[Any]) -> Iterator[Packed | Exception]:
     except RuntimeError as error:
         raise ChildProcessError(
             f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
-            f"command goes on, with fewer workers if need be."
+            f"command resumes, with fewer workers if need be."
         ) from error
 
 

@@ -53,8 +53,8 @@ class ComparisonWriter:
         if is_longer and left:
             raise RunError(
                 f"{self.path} also has the seeds {', '.join(map(str, sorted(left)))}, trained for "
-                f"fewer than {self.config.epochs} epochs; give them too by seeds= to go on with "
-                f"all, or choose another folder."
+                f"fewer than {self.config.epochs} epochs; give them too by seeds= to resume all, "
+                f"or choose another folder."
             )
 
     def finish(self, result: Result) -> None:

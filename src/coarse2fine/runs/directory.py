@@ -239,11 +239,11 @@ class Run:
 
     def missing_result(self) -> RunError:
         """Return what to say where there is no result.json."""
-        remedy = "go on with it by the command that began it"
+        remedy = "resume it with the command that began it"
         if self.is_begun and _parsed(self.path / CONFIG).get("version") == OLD_VERSION:
             remedy = (
-                "coarse2fine 0.1 began it, with other random numbers, so it cannot be gone on "
-                "with: train anew in another folder"
+                "coarse2fine 0.1 began it, with other random numbers, so it cannot be resumed: "
+                "train again in another folder"
             )
         return RunError(f"{self.path} has no {RESULT}: it is not a run, or not done; {remedy}.")
 

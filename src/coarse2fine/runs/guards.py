@@ -66,7 +66,7 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
             if not _is_same(name, old.get(name), new.get(name)):
                 raise RunError(
                     f"{path} was begun with {brief(name)} = {_short(old.get(name))}, now "
-                    f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
+                    f"it is {_short(new.get(name))}; give the same settings to resume, or choose "
                     f"another folder."
                 )
 
@@ -98,8 +98,8 @@ def check_writable(path: Path) -> None:
 def _of_an_older_version(path: Path) -> RunError:
     return RunError(
         f"{path} was made by coarse2fine 0.1, which drew other random numbers, so it cannot be "
-        f"gone on with; what is finished in it can still be evaluated, exported and reported on. "
-        f"To train, choose another folder."
+        f"resumed; what is finished in it can still be evaluated, exported and reported on. To "
+        f"train, choose another folder."
     )
 
 

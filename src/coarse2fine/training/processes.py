@@ -111,7 +111,7 @@ def lost_peers_explained(fabric: Fabric, seconds: float) -> Iterator[None]:
         raise RunError(
             f"another of the {fabric.world_size} processes of this training has died, or has not "
             f"answered for {seconds:g} seconds ({reason}); see what became of it, then the same "
-            f"command goes on from the last checkpoint."
+            f"command resumes from the last checkpoint."
         ) from error
 
 
@@ -162,7 +162,7 @@ def memory_errors_explained() -> Iterator[None]:
             raise
         reason = (str(error) or "nothing more could be had").partition("\n")[0]
         raise MemoryError(
-            f"memory has run out ({reason}); free some, and the same command goes on from the "
+            f"memory has run out ({reason}); free some, and the same command resumes from the "
             f"last checkpoint; or take another folder and a smaller batch_size, a larger "
             f"accumulate, or fewer workers."
         ) from error
