@@ -1,6 +1,7 @@
 """The package as a whole: what importing it costs, its layers, its wheel."""
 
 import ast
+import re
 import subprocess
 import sys
 import venv
@@ -94,6 +95,19 @@ def imported_parts(path, *, at_once=False):
 def part_of(path):
     """The folder of the package that a file is in, "" for the core."""
     return "".join(path.parent.relative_to(SOURCE).parts[:1])
+
+
+def test_the_design_has_the_same_order():
+    design = (ROOT / "docs" / "design.md").read_text()
+    order = re.search(r"in this order: (.+?)\. tests/", design)[1].split(";")
+    found = [set(re.findall(r"`(\w+)`", layer)) or CORE for layer in order]
+    assert found == list(ORDER)
+
+
+def test_every_top_level_file_is_in_the_design():
+    layout = (ROOT / "docs" / "design.md").read_text().partition("## Four paths")[0]
+    for path in SOURCE.glob("*.py"):
+        assert path.name in layout or path.name in ("__init__.py", "errors.py"), path
 
 
 def test_every_part_has_its_layer():
