@@ -104,10 +104,10 @@ def test_the_design_has_the_same_order():
     assert found == list(ORDER)
 
 
-def test_every_top_level_file_is_in_the_design():
+def test_every_public_file_of_the_core_is_in_the_design():
     layout = (ROOT / "docs" / "design.md").read_text().partition("## Four paths")[0]
-    for path in SOURCE.glob("*.py"):
-        assert path.name in layout or path.name in ("__init__.py", "errors.py"), path
+    for path in set(SOURCE.glob("[!_]*.py")) - {SOURCE / "errors.py"}:
+        assert path.name in layout, path
 
 
 def test_every_part_has_its_layer():
@@ -161,6 +161,11 @@ def test_one_module_knows_the_names_of_a_runs_files():
         assert not FILES & constants(path), path
         if path.parent != owner.parent:  # others get typed values, and no names
             assert not FILE_NAMES & imported_names(path, "runs.directory"), path
+
+
+def test_one_module_knows_what_the_folders_of_seeds_are_called():
+    naming = {path for path in SOURCE.rglob("*.py") if "seed-" in constants(path)}
+    assert naming == {SOURCE / "runs" / "find.py"}
 
 
 def test_nobody_else_opens_the_json_of_a_run():
