@@ -1,6 +1,7 @@
 """The package as a whole: what importing it costs, its layers, its wheel."""
 
 import ast
+import re
 import subprocess
 import sys
 import venv
@@ -96,6 +97,19 @@ def part_of(path):
     return "".join(path.parent.relative_to(SOURCE).parts[:1])
 
 
+def test_the_design_has_the_same_order():
+    design = (ROOT / "docs" / "design.md").read_text()
+    order = re.search(r"in this order: (.+?)\. tests/", design)[1].split(";")
+    found = [set(re.findall(r"`(\w+)`", layer)) or CORE for layer in order]
+    assert found == list(ORDER)
+
+
+def test_every_public_file_of_the_core_is_in_the_design():
+    layout = (ROOT / "docs" / "design.md").read_text().partition("## Four paths")[0]
+    for path in set(SOURCE.glob("[!_]*.py")) - {SOURCE / "errors.py"}:
+        assert path.name in layout, path
+
+
 def test_every_part_has_its_layer():
     assert {part_of(path) for path in SOURCE.rglob("*.py")} == set().union(*ORDER)
 
@@ -147,6 +161,11 @@ def test_one_module_knows_the_names_of_a_runs_files():
         assert not FILES & constants(path), path
         if path.parent != owner.parent:  # others get typed values, and no names
             assert not FILE_NAMES & imported_names(path, "runs.directory"), path
+
+
+def test_one_module_knows_what_the_folders_of_seeds_are_called():
+    naming = {path for path in SOURCE.rglob("*.py") if "seed-" in constants(path)}
+    assert naming == {SOURCE / "runs" / "find.py"}
 
 
 def test_nobody_else_opens_the_json_of_a_run():

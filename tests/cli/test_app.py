@@ -167,7 +167,7 @@ def test_a_stopped_training_says_how_to_go_on_and_does(c2f, tmp_path):
     assert process.returncode == 130
     assert err.startswith("warning: 1 of 30 classes have no validation samples: ")
     assert_one_line(
-        err.partition("\n")[2], "stopped; the same command goes on from the last checkpoint in "
+        err.partition("\n")[2], "stopped; the same command resumes from the last checkpoint in "
     )
     assert err.endswith(f" {begun['path']}\n")
     code, out, _ = c2f(*command)

@@ -2,7 +2,9 @@
 
 import json
 import re
+import traceback
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import typer
@@ -52,6 +54,22 @@ def test_options_reach_fit_as_what_they_mean(c2f, monkeypatch):
         "baseline": False,
         "peer_seconds": 30.0,
     }
+
+
+def test_the_way_to_the_loss_is_as_short_as_the_design_says(c2f, monkeypatch):
+    found = []
+
+    def noted(*_):
+        names = [frame.name for frame in traceback.extract_stack()]
+        found.extend(names[names.index("run", names.index("c2f")) :])
+        raise ValueError("noted")
+
+    monkeypatch.setattr("coarse2fine.loss.level_cross_entropy", noted)
+    assert c2f("train", *SHORT, "--out", "here")[2].endswith("error: noted\n")
+    design = (Path(__file__).parents[2] / "docs" / "design.md").read_text()
+    said = int(re.search(r"a traceback has (\d+) frames", design)[1])
+    assert len(found) + 1 == said  # with `main`, which calls `run`
+    assert (found[0], *found[-2:]) == ("run", "forward", "noted")
 
 
 @pytest.mark.parametrize("meaning", [seeds, size, shares])

@@ -100,7 +100,7 @@ def test_the_board_writes_a_line_for_each_that_ends(tmp_path, capsys):
     board.failed(d, ValueError())
     board.done(b, result(b, 1200.0))
     board.close()
-    died = "its process has died; it goes on from its last checkpoint"
+    died = "its process has died; it resumes from its last checkpoint"
     # A training of 300 images is expected to take 30 minutes, one of 100 ten.
     assert capsys.readouterr().err.splitlines() == [
         "4 runs to do, 2 at a time",

@@ -149,7 +149,7 @@ def test_ctrl_c_ends_all_with_one_sentence(folder):
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "stopped with 0 of 2 runs done; the same command goes on"
+    assert err.splitlines()[-1] == "stopped with 0 of 2 runs done; the same command resumes"
     assert "Traceback" not in err
     assert out == ""
     wait_for_end(process.pid)

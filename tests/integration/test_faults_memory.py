@@ -24,7 +24,7 @@ from coarse2fine.training.processes import memory_errors_explained
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and mounts are Linux's")
 NAMES = ("cat", "dog")
 REMEDY = (
-    "; free some, and the same command goes on from the last checkpoint; or take another folder "
+    "; free some, and the same command resumes from the last checkpoint; or take another folder "
     "and a smaller batch_size, a larger accumulate, or fewer workers."
 )
 

@@ -23,7 +23,7 @@ from coarse2fine.training.trainer import Trainer
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 SENTENCE = (
     r"another of the 2 processes of this training has died, or has not answered for {} seconds "
-    r"\([^()]+\); see what became of it, then the same command goes on from the last checkpoint\."
+    r"\([^()]+\); see what became of it, then the same command resumes from the last checkpoint\."
 )
 
 

@@ -78,7 +78,7 @@ def test_what_is_not_finished_is_left_out_of_a_comparison_with_a_remark(made, tm
 
 def test_a_comparison_of_which_nothing_is_finished_is_an_error(made, tmp_path):
     path = made("baseline", is_done=False)
-    with pytest.raises(RunError, match=f"{path} is not finished"):
+    with pytest.raises(RunError, match=f"{path} is not finished, nor is any other run"):
         gather([tmp_path / "run"])
 
 

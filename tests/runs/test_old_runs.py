@@ -70,6 +70,23 @@ def test_it_is_not_gone_on_with(name):
         fit("animals.csv", out=name, **SETTINGS)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "unfinished", "animals.csv"],
+        ["export", "unfinished", "--out", "net.safetensors"],
+        ["predict", "unfinished", "animals.csv"],
+    ],
+)
+def test_what_is_not_done_cannot_be_used_and_nobody_is_told_to_resume_it(command, capsys):
+    assert run(command) == 2
+    assert capsys.readouterr().err == (
+        "error: unfinished/seed-0/baseline has no result.json: it is not a run, or not done; "
+        "coarse2fine 0.1 began it, with other random numbers, so it cannot be resumed: train again "
+        "in another folder.\n"
+    )
+
+
 def test_a_run_by_itself_is_not_gone_on_with_either():
     Path("unfinished/config.json").unlink()
     with pytest.raises(RunError, match="baseline was made by coarse2fine 0.1, which drew other"):

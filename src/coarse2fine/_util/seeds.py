@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal, get_args
+from typing import Literal
 
 Stream = Literal["weights", "head", "batches", "files", "layers"]
-STREAMS: tuple[Stream, ...] = get_args(Stream)
 
 
 def seed_of(stream: Stream, *place: int) -> int:

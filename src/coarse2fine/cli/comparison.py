@@ -49,7 +49,7 @@ class Beginning(Watcher):
 def watching(
     out: Path | None, *, as_json: bool = False, tensorboard: bool = False
 ) -> Iterator[Watcher]:
-    """Give what tells a person or a program how `fit` goes, and say how to go on after a stop.
+    """Give what tells a person or a program how `fit` goes, and say how to resume after a stop.
 
     Args:
         out: Where it is kept, if that is known.
@@ -88,4 +88,4 @@ def report(result: Result, *, as_json: bool) -> None:
 def _how_to_go_on(path: Path | None) -> str:
     if path is None or not is_begun_comparison(path):
         return "stopped before training began"
-    return f"stopped; the same command goes on from the last checkpoint in {path}"
+    return f"stopped; the same command resumes from the last checkpoint in {path}"

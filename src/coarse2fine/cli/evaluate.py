@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
-from .._util.files import Json
 from . import options
 from .process import say, show
 
@@ -22,6 +21,24 @@ EXAMPLES = (
     "c2f evaluate runs/cifar/seed-0/staged cifar100 --data ~/data --split val --json",
 )
 PARTS = ("test", "val", "train")
+
+
+class LevelScore(TypedDict):
+    """How good a model is at one level of its hierarchy."""
+
+    clusters: int
+    accuracy: float
+
+
+class Scores(TypedDict, total=False):
+    """How good a model is on samples; without what takes more classes or a hierarchy."""
+
+    samples: int
+    accuracy: float
+    balanced_accuracy: float
+    top_5_accuracy: float
+    levels: list[LevelScore]
+    mistake_severity: float | None
 
 
 def command(
@@ -119,8 +136,8 @@ def with_classes(split: Split, class_names: tuple[str, ...]) -> Split:
     return Split(split.inputs, table[split.targets], class_names, split.index)
 
 
-def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) -> Json:
-    """Return how good a model is on samples, as plain values.
+def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) -> Scores:
+    """Return how good a model is on samples.
 
     Args:
         trained: The model.
@@ -132,7 +149,7 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
 
     logits, targets = trained.logits(samples, batch_size), samples.targets
     predictions = logits.argmax(1)
-    scores: Json = {
+    scores: Scores = {
         "samples": len(samples),
         "accuracy": float((predictions == targets).double().mean()),
         "balanced_accuracy": balanced_accuracy(predictions, targets),
@@ -173,8 +190,8 @@ def _check_inputs(samples: Split, kind: str, trained: Trained) -> None:
         raise ValueError(f"the run was trained on samples of {wanted}, and these are of {got}.")
 
 
-def _shown(scores: Json) -> str:
-    shares = {
+def _shown(scores: Scores) -> str:
+    shares: dict[str, float | None] = {
         "accuracy": scores["accuracy"],
         "balanced accuracy": scores["balanced_accuracy"],
         "top-5 accuracy": scores.get("top_5_accuracy"),

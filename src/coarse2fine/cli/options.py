@@ -72,7 +72,7 @@ def option_name(field: ConfigField) -> str:
     return field.declared.option or f"--{field.name.replace('_', '-')}"
 
 
-def in_terms_of_options(message: str, config: type = Config) -> str:
+def in_terms_of_options(message: str) -> str:
     """Return a message in which settings are called as their options.
 
     Messages are written for Python, where a setting is a keyword argument. Of names that are
@@ -81,7 +81,6 @@ def in_terms_of_options(message: str, config: type = Config) -> str:
 
     Args:
         message: Of an error or a warning.
-        config: What declares the settings. Defaults to `Config`.
 
     Examples:
         >>> in_terms_of_options("epochs must be at least 1. Got 0.")
@@ -89,7 +88,7 @@ def in_terms_of_options(message: str, config: type = Config) -> str:
         >>> in_terms_of_options("name another column by target=.")
         'name another column by --target.'
     """
-    fields = {name: each for name, each in config_fields(config).items() if name != "data"}
+    fields = {name: each for name, each in config_fields(Config).items() if name != "data"}
     options = {**_OTHERS, **{name: option_name(field) for name, field in fields.items()}}
     return _naming(tuple(options), tuple(fields)).sub(
         lambda found: options[found[0].rstrip("=")], message

@@ -85,9 +85,9 @@ def command(
 ) -> None:
     """Reproduce a table or figure of the paper.
 
-    All its trainings are carried out, those already done aside; then the table is shown, and
-    stored with the figure and all results. Stopped or killed, the same command goes on where
-    it was.
+    All its trainings are carried out, except those already done; then the table is shown, and
+    stored with the figure and all results. If it is stopped or killed, the same command resumes
+    it.
     """
     from ..experiments import reproduce
     from ..experiments.content import read_results
@@ -136,7 +136,7 @@ def _run(wanted: Reproduction, executor: str) -> dict[Task, BaseException]:
     except KeyboardInterrupt:
         done = sum(task.is_done for task in wanted.tasks)
         raise KeyboardInterrupt(
-            f"stopped with {done} of {len(wanted.tasks)} runs done; the same command goes on"
+            f"stopped with {done} of {len(wanted.tasks)} runs done; the same command resumes"
         ) from None
     finally:
         board.close()

@@ -55,8 +55,8 @@ def command(
 
     The baseline is trained first, and the hierarchy is made from it unless you give one. The
     curriculum then trains from the same fresh weights, on the same samples, and the two are
-    compared. What is not set is chosen to suit the model. Stopped or killed, the same command
-    goes on where it was.
+    compared. Settings that you leave out are chosen to suit the model. If it is stopped or killed,
+    the same command resumes it.
     """
     meant = options.parsed(settings)
     if dry_run:

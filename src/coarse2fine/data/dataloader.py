@@ -123,7 +123,7 @@ def _batches(loader: DataLoader[Any]) -> Iterator[Packed | Exception]:
         _shut_down(batches)
         raise ChildProcessError(
             f"a process that reads data has died, perhaps for lack of memory ({error}); the same "
-            f"command goes on, with fewer workers if need be."
+            f"command resumes, with fewer workers if need be."
         ) from error
 
 

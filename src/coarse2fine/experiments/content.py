@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._util.files import parse_json, write_atomically, writing
+from .._util.files import Json, parse_json, write_atomically, writing
 from ..errors import RunError
 from ..runs.result import RunResult
 from ..runs.statistics import paired
 from .declaration import CHOSEN, FULL, Variant
-from .figures import FIGURES, Json, values_from_dict, values_to_dict
+from .figures import FIGURES, values_from_dict, values_to_dict
 from .results import Results, Row
 
 FORMAT, VERSION = "coarse2fine experiment", 1
@@ -153,7 +153,7 @@ def _row_from_dict(row: Json, figure: str | None) -> Row:
         config=row["config"],
         paper={name: (mean, error) for name, (mean, error) in row["paper"].items()},
         variants=tuple(_variant_from_dict(variant) for variant in row["variants"]),
-        runs=tuple(_run_from_dict(run) for run in row["runs"]),
+        runs=tuple(RunResult.from_dict(run, Path()) for run in row["runs"]),  # anywhere by now
         versions=tuple(row.get("versions", [])),
         chosen_among=tuple(row.get("chosen_among", [])),
         values=values_from_dict(figure, row),
@@ -171,8 +171,3 @@ def _variant_to_dict(variant: Variant) -> Json:
 
 def _variant_from_dict(variant: Json) -> Variant:
     return Variant(variant["name"], variant["method"], variant["settings"], variant["label"])
-
-
-def _run_from_dict(run: Json) -> RunResult:
-    """Return a result, whose run may be anywhere by now."""
-    return RunResult(**{**run, "num_clusters": tuple(run["num_clusters"])}, path=Path())

@@ -188,7 +188,7 @@ def _dask(address: str) -> Iterator[Workers]:
         if client.status in ("closing", "closed"):
             raise RunError(
                 f"the Dask cluster at {address} has gone; start it again, and the same command "
-                f"goes on."
+                f"resumes."
             )
 
     with client:

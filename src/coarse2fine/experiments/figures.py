@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._util.files import Json
 from ..figures import (
     classes,
     confusion,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from .results import Row
 
 DECIMALS = 5  # of an accuracy's share; as many as 100,000 test images can have
-Json = dict[str, Any]
 
 
 # ------------------------------------------------------------------ what is stored of runs

@@ -117,7 +117,7 @@ class Board(Observer):
     def retried(self, task: Task) -> None:
         """Write a line."""
         self._begun.pop(task, None)
-        text = f"{task}: its process has died; it goes on from its last checkpoint"
+        text = f"{task}: its process has died; it resumes from its last checkpoint"
         self._console.print(printable(text))
 
     def close(self) -> None:

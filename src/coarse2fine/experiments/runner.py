@@ -45,13 +45,10 @@ class Runner:
     Args:
         executor: See `workers`.
         observer: Told how it goes. Defaults to one that does nothing.
-        attempts: How often a training is begun before it is given up. Defaults to 3.
     """
 
-    def __init__(
-        self, executor: str, observer: Observer | None = None, attempts: int = ATTEMPTS
-    ) -> None:
-        self.executor, self.attempts = executor, attempts
+    def __init__(self, executor: str, observer: Observer | None = None) -> None:
+        self.executor = executor
         self.observer = observer or Observer()
         self.errors: dict[Task, BaseException] = {}
         self._lost: Counter[Task] = Counter()
@@ -103,8 +100,8 @@ class Runner:
 
     def _take_up_again(self, task: Task) -> None:
         self._lost[task] += 1
-        if self._lost[task] >= self.attempts:
-            why = f"its process died {self.attempts} times; is there enough memory?"
+        if self._lost[task] >= ATTEMPTS:
+            why = f"its process died {ATTEMPTS} times; is there enough memory?"
             self._give_up(task, RunError(why))
         else:
             self._waiting.insert(0, task)

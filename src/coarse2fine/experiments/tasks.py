@@ -17,7 +17,7 @@ from ..errors import require
 from ..methods import PLAIN
 from ..runs.config import FEATURES, irrelevant_settings, settings_affecting
 from ..runs.directory import Run
-from ..runs.find import longer_baseline
+from ..runs.find import longer_baseline, seed_folder
 from ..runs.guards import check_no_links, check_same
 from ..runs.result import BASELINE, RunResult
 from ..training.encoders import find_encoder
@@ -60,7 +60,7 @@ class Task:
     def path(self) -> Path:
         """Its run directory."""
         name = self.name if self.epochs is None else longer_baseline(self.epochs)
-        return self.store / self.setting.folder / f"seed-{self.seed}" / name
+        return seed_folder(self.store / self.setting.folder, self.seed) / name
 
     @property
     def baseline(self) -> Task:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..data.sets.imagenet import SHARE
 from ..runs.best import described, find_best
 from ..runs.directory import BEST, Run
-from ..runs.find import SEED, runs_of_seed
+from ..runs.find import SEED, runs_of_seed, seed_folder
 from ..runs.restore import Trained, load_trained
 from ..runs.result import RunResult
 from .classifier import Classifier
@@ -98,6 +98,6 @@ def _companions(run: RunResult) -> list[Path]:
     """Return the compared runs of the same seed; none where a run lies by itself."""
     folder = run.path.resolve().parent
     if run.path.name == BEST:
-        folder /= f"seed-{run.seed}"
+        folder = seed_folder(folder, run.seed)
     is_compared = SEED.fullmatch(folder.name) and folder.is_dir()
     return list(runs_of_seed(folder).values()) if is_compared else []

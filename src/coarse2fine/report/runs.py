@@ -139,18 +139,22 @@ def gather(sources: Iterable[Source]) -> Gathered:
             samples as what it would be compared with.
     """
     found: dict[Path, FinishedRun] = {}
-    unfinished: dict[Path, str] = {}
+    unfinished: dict[Path, Path] = {}
     for path, is_given in _run_paths(sources):
         if not is_given and not Run(path).is_done:
-            unfinished[path.resolve()] = f"{path} is not finished, so it is left out."
+            unfinished[path.resolve()] = path
         else:
             found.setdefault(path.resolve(), _load(path))
+    if unfinished and not found:
+        first = next(iter(unfinished.values()))
+        raise RunError(f"{first} is not finished, nor is any other run, so there is none to show.")
     if not found:
-        raise RunError("; ".join(unfinished.values()) or "there is no run to make a report of.")
+        raise RunError("there is no run to make a report of.")
     runs = list(found.values())
     _check_classes(runs)
     baselines = [run for run in runs if run.result.method == BASELINE]
-    return Gathered(_entries([_paired(run, baselines) for run in runs]), (*unfinished.values(),))
+    remarks = (f"{path} is not finished, so it is left out." for path in unfinished.values())
+    return Gathered(_entries([_paired(run, baselines) for run in runs]), tuple(remarks))
 
 
 def _load(path: Path) -> FinishedRun:

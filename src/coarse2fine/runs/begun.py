@@ -16,9 +16,8 @@ from typing import Any
 from .._util.files import parse_json, writing
 from .checkpoint import has_checkpoints
 from .directory import CHECKPOINT, COMPARISON, CONFIG, HIERARCHY, METRICS, RUN, Run
+from .find import runs_begun
 from .guards import LOCK, locked
-
-_LEVELS = ("seed-*/*", "seed-*/*/*")  # a search for T has its runs in a folder of their own
 
 
 def is_trained(path: Path) -> bool:
@@ -32,7 +31,7 @@ def methods_trained(path: Path) -> set[str]:
 
     Whoever goes on with a run whose config is damaged says so; here its method has no name.
     """
-    configs = [_content(run / CONFIG) for run in _runs(path) if is_trained(run)]
+    configs = [_content(run / CONFIG) for run in runs_begun(path) if is_trained(run)]
     return {str(found.get("method", "")) if isinstance(found, dict) else "" for found in configs}
 
 
@@ -75,13 +74,9 @@ def kept_once_trained(path: Path) -> Iterator[None]:
         raise
 
 
-def _runs(path: Path) -> list[Path]:
-    return [file.parent for level in _LEVELS for file in sorted(path.glob(f"{level}/{CONFIG}"))]
-
-
 def _remove_untrained(path: Path) -> None:
     """Remove the runs that were only begun, and the comparison if it has no others."""
-    runs = _runs(path)
+    runs = runs_begun(path)
     for run in runs:
         if has_format(run, RUN) and not is_trained(run):
             _remove_files(run / name for name in (METRICS, HIERARCHY, LOCK, CONFIG))

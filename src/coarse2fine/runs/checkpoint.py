@@ -57,7 +57,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         if final.exists():  # it was found damaged, and training came this far again
             shutil.rmtree(final)
         unfinished.rename(final)
-        _sync(folder)
+        _sync(folder)  # the new name is in the folder, which is a file of its own to the disk
+        # Only now, or a kill could leave none that is whole.
         older = [path for path in present if int(path.name) < checkpoint.number]
         for path in {*present} - {*older[-1:], final}:  # those with a higher number are damaged
             shutil.rmtree(path)
@@ -71,6 +72,8 @@ def _write(folder: Path, checkpoint: Checkpoint) -> None:
         path = folder / f"{group}.safetensors"
         save_tensors(path, tensors)
         checksums[path.name] = checksum(path)
+    # Last, as it has the checksums of the others, and one of itself. A disk may tear what was on
+    # its way when the power failed, even where fsync said that all is well.
     content = {"state": checkpoint.state, "checksums": checksums}
     (folder / _STATE).write_text(json.dumps(signed(content)))
     _sync(folder / _STATE)
@@ -157,6 +160,7 @@ def save_tensors(path: Path, tensors: Tensors) -> None:
 
     Tensors that share memory, as tied weights do, are written one by one.
     """
+    # safetensors refuses tensors that share memory, and those that are not contiguous.
     copies = {name: tensor.to("cpu", copy=True) for name, tensor in tensors.items()}
     save_file({name: tensor.contiguous() for name, tensor in copies.items()}, path)
     make_readable(path)
@@ -230,6 +234,7 @@ def _sync(path: Path) -> None:
     """Put a file, or the names in a folder, on the disk."""
     if os.name == "nt" and path.is_dir():  # Windows opens no folders
         return
+    # A folder cannot be opened for writing, and Windows syncs only files that are.
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)

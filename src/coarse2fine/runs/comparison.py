@@ -10,7 +10,7 @@ from .begun import has_format, methods_trained, stored_epochs
 from .best import keep_best
 from .config import Config, settings_affecting
 from .directory import COMPARISON, CONFIG, RESULT, VERSION
-from .find import seed_folders
+from .find import seed_folder, seed_folders
 from .guards import check_same
 from .result import Result
 from .writer import provenance, write_json
@@ -37,7 +37,7 @@ class ComparisonWriter:
         if not self.is_writer:
             return
         write_json(self.path / CONFIG, self._content)
-        are_there = all((self.path / f"seed-{seed}").is_dir() for seed in self.config.seeds)
+        are_there = all(seed_folder(self.path, seed).is_dir() for seed in self.config.seeds)
         if is_longer or not are_there:
             (self.path / RESULT).unlink(missing_ok=True)  # it lacks what is to come
 
@@ -53,8 +53,8 @@ class ComparisonWriter:
         if is_longer and left:
             raise RunError(
                 f"{self.path} also has the seeds {', '.join(map(str, sorted(left)))}, trained for "
-                f"fewer than {self.config.epochs} epochs; give them too by seeds= to go on with "
-                f"all, or choose another folder."
+                f"fewer than {self.config.epochs} epochs; give them too by seeds= to resume all, "
+                f"or choose another folder."
             )
 
     def finish(self, result: Result) -> None:

@@ -38,7 +38,7 @@ WEIGHTS = f"{CHECKPOINT}/{MODEL}"
 KEPT = (CONFIG, METRICS, HIERARCHY, WEIGHTS, f"{CHECKPOINT}/{METHOD}", PREDICTIONS, RESULT)
 BEST = "best"  # in a comparison: a copy of the run that validates best
 RUN, COMPARISON = "coarse2fine run", "coarse2fine comparison"
-VERSION = 2  # 1 is that of coarse2fine 0.1, which had other random numbers
+VERSION, OLD_VERSION = 2, 1  # the old one is of coarse2fine 0.1, which had other random numbers
 CHECKSUMS, DATA_CHECKSUM = "checksums", "data_checksum"
 
 
@@ -236,6 +236,16 @@ class Run:
         """Return what to say of a result.json that cannot be used."""
         reason = brief(str(error).rstrip("."))
         return RunError(f"{self.path / RESULT} is damaged: {reason}; {self._remedy}.")
+
+    def missing_result(self) -> RunError:
+        """Return what to say where there is no result.json."""
+        remedy = "resume it with the command that began it"
+        if self.is_begun and _parsed(self.path / CONFIG).get("version") == OLD_VERSION:
+            remedy = (
+                "coarse2fine 0.1 began it, with other random numbers, so it cannot be resumed: "
+                "train again in another folder"
+            )
+        return RunError(f"{self.path} has no {RESULT}: it is not a run, or not done; {remedy}.")
 
     def _checked_result(self) -> Json:
         if not self.is_done:

@@ -11,7 +11,8 @@ from ..errors import RunError
 from .directory import CONFIG, RESULT
 from .result import BASELINE
 
-SEED = re.compile(r"seed-(\d+)")  # what a comparison calls its folders
+_SEED = "seed-"  # how the folders of a comparison begin
+SEED = re.compile(rf"{_SEED}(\d+)")
 LONGER = re.compile(rf"{BASELINE}-(\d+)")  # a baseline that went on for so many epochs
 AUXILIARY = ("hierarchy-", "search")  # how folders begin whose runs no method is compared by
 
@@ -19,6 +20,11 @@ AUXILIARY = ("hierarchy-", "search")  # how folders begin whose runs no method i
 def longer_baseline(epochs: int) -> str:
     """Return the name of the directory of a baseline that goes on for so many epochs."""
     return f"{BASELINE}-{epochs}"
+
+
+def seed_folder(path: Path, seed: int) -> Path:
+    """Return the folder of a comparison that holds the runs of a seed."""
+    return path / f"{_SEED}{seed}"
 
 
 def seed_folders(path: Path) -> dict[int, Path]:
@@ -50,6 +56,12 @@ def _all_runs(folder: Path) -> dict[str, Path]:
     if longer and BASELINE in found:
         found[BASELINE] = longer[max(longer)]
     return found
+
+
+def runs_begun(path: Path) -> list[Path]:
+    """Return every run in a comparison, those of a search for T included, done or not."""
+    levels = (f"{_SEED}*/*", f"{_SEED}*/*/*")  # a search has its runs in a folder of their own
+    return [file.parent for level in levels for file in sorted(path.glob(f"{level}/{CONFIG}"))]
 
 
 def find_run(path: Path, method: str | None = None, seed: int | None = None) -> Path:

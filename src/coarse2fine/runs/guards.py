@@ -15,7 +15,7 @@ from .._util.files import Json, parse_json, writing
 from .._util.text import brief
 from ..errors import RunError, require
 from .config import BY_ENCODER
-from .directory import COMPARISON, CONFIG
+from .directory import COMPARISON, CONFIG, OLD_VERSION
 
 LOCK = ".lock"
 _PATHS = ("data", "hierarchy")  # settings that may be written in more than one way
@@ -48,7 +48,7 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
     """
     try:
         found = parse_json(path / CONFIG)
-        if found.get("version") == 1:
+        if found.get("version") == OLD_VERSION:
             raise _of_an_older_version(path)
         parts = [
             (dict(found[part]), content[part]) for part in ("config", "data") if part in content
@@ -66,7 +66,7 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
             if not _is_same(name, old.get(name), new.get(name)):
                 raise RunError(
                     f"{path} was begun with {brief(name)} = {_short(old.get(name))}, now "
-                    f"it is {_short(new.get(name))}; give the same settings to go on, or choose "
+                    f"it is {_short(new.get(name))}; give the same settings to resume, or choose "
                     f"another folder."
                 )
 
@@ -97,8 +97,9 @@ def check_writable(path: Path) -> None:
 
 def _of_an_older_version(path: Path) -> RunError:
     return RunError(
-        f"{path} was made by coarse2fine 0.1, which drew other random numbers: it can be "
-        f"evaluated, exported and reported on, but not gone on with; choose another folder."
+        f"{path} was made by coarse2fine 0.1, which drew other random numbers, so it cannot be "
+        f"resumed; what is finished in it can still be evaluated, exported and reported on. To "
+        f"train, choose another folder."
     )
 
 

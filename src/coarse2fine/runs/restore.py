@@ -66,6 +66,8 @@ class Trained:
             channels_last=device.type == "cpu",
         )
         model = self.model.to(device).eval()
+        # Each batch's outputs leave the device at once: all of them, with many classes, may take
+        # more room than it has. As float32, since numpy has no bfloat16.
         found = [model(batch.inputs).float().cpu() for batch in batches.in_order()]
         return torch.cat(found) if found else torch.zeros(0, len(self.class_names))
 
@@ -81,10 +83,13 @@ def load_trained(path: Path, model: Factory | None = None) -> Trained:
     Raises:
         RunError: Where it is not a run, not done, or its model cannot be made again.
     """
+    # Read only to refuse what is not done: the result is written last, so where there is one, all
+    # else is whole.
     RunResult.load(path)
     run = Run(path)
 
     def weights() -> Tensors:
+        # Class names in another order would give every prediction a wrong name, and no error.
         run.check_data()
         return run.weights()
 
@@ -106,6 +111,8 @@ def trained_from(
         RunError: The config is of no use, or the model cannot be made again.
     """
     path, config_file = run.path, run.path / CONFIG
+    # All of the config is checked before the weights are read, which may be gigabytes, and
+    # before anything that it names is imported or built.
     try:
         facts = run.config.data
         config = stored_config(run.config.settings)
@@ -116,6 +123,8 @@ def trained_from(
         raise RunError(f"{config_file} cannot be used: {text}.") from None
     weights = read_weights()
     names, shape, kind = facts.class_names, facts.input_shape, facts.kind
+    # A model that was given as a callable is stored as its name and a digest of its layers, as
+    # two lambdas have one name.
     name, _, known = str(config.model).partition("#")
     factory = stored_model(path, str(config.model)) if model is None else model
     try:
@@ -124,6 +133,7 @@ def trained_from(
         if known and structure(factory, len(names), shape, kind) != known:
             raise ValueError(f"what {name} makes now is another model")
         made.load_state_dict(weights)
+    # torch has a RuntimeError for weights that do not fit, and the user's code may raise the rest.
     except (ValueError, TypeError, RuntimeError) as error:
         raise RunError(
             f"{path}: its model {brief(config.model)!r} cannot be made again ({brief(error)}); "
@@ -160,6 +170,9 @@ def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> 
         config: What the run was trained with.
         fingerprint: Of its samples, see `Data.fingerprint`.
     """
+    # A run stores no list of its samples, since the seed gives them again from the same data. The
+    # fingerprint tells whether it is the same: of other data, samples that the model was trained
+    # on could come out as test samples.
     for val_share in (config.val_share or 0.0, 0.0):  # after a search for T nothing is kept back
         try:
             data = sampled(source, config, val_share)
@@ -171,6 +184,7 @@ def divided_as_in_training(source: Source, config: Config, fingerprint: str) -> 
 
 
 def _frozen(value: Any) -> Any:
+    # JSON has lists only, where a `Transform` has tuples, so that no one can change it.
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -203,7 +217,7 @@ def _check_fits(
     """
     if not is_ours(model):
         return
-    with torch.device("meta"):
+    with torch.device("meta"):  # which has shapes and no memory
         wanted = build_model(model, num_classes, shape, kind).state_dict()
     if {name: x.shape for name, x in wanted.items()} != {n: x.shape for n, x in weights.items()}:
         raise ValueError("the weights are those of another model")

@@ -17,7 +17,7 @@ from .._util.text import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
 from ..metrics import level_accuracies
-from .directory import PREDICTIONS, RESULT, Run
+from .directory import PREDICTIONS, Run
 from .statistics import mean_and_error, plus_minus, standard_error
 
 if TYPE_CHECKING:
@@ -96,10 +96,7 @@ class RunResult:
         try:
             return cls.from_dict(Run(path).result()["result"], path)
         except FileNotFoundError:
-            raise RunError(
-                f"{path} has no {RESULT}: it is not a run, or not done; go on with it by the "
-                f"command that began it."
-            ) from None
+            raise Run(path).missing_result() from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Run(path).damaged(error) from None
 

@@ -140,7 +140,7 @@ class ConfigField:
 
 def config_fields(config: type) -> dict[str, ConfigField]:
     """Return the settings that a dataclass declares, by name."""
-    return _config_fields(config)
+    return _config_fields(config)  # to mypy, the class of a dataclass is no hashable argument
 
 
 @cache

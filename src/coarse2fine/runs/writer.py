@@ -227,7 +227,7 @@ class RunWriter(Run):
             return
         if not self.is_of(hierarchy):
             raise RunError(
-                f"{self.path} was begun with another hierarchy; give the same one to go on, or "
+                f"{self.path} was begun with another hierarchy; give the same one to resume, or "
                 f"choose another folder."
             )
 

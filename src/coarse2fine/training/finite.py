@@ -23,7 +23,8 @@ def all_finite(*tensors: Tensor | None) -> bool:
         True
     """
     given = [tensor.detach() for tensor in tensors if tensor is not None]
-    # One sum is several times faster than a look at every number, and waits for a GPU once.
+    # One sum is several times faster than a look at every number, and waits for a GPU once. A NaN
+    # or an infinity always shows in it; finite numbers may overflow, so then each is looked at.
     total = sum(tensor.sum(dtype=torch.float32) for tensor in given)
     return math.isfinite(total) or all(bool(tensor.isfinite().all()) for tensor in given)
 
@@ -50,6 +51,7 @@ class FirstSpoiled:
     def note(self, number: int, *tensors: Tensor) -> None:
         """Take note of a batch, whose number counts from 1."""
         for tensor in tensors:
+            # Not an `if`, which would have to read the number, and so wait for it.
             is_first = ~tensor.detach().isfinite().all() & (self._first == 0)
             self._first = torch.where(is_first, number, self._first)
 
@@ -130,6 +132,8 @@ def _first_layer(module: nn.Module, inputs: Any, forward: Callable[[Any], Any]) 
 
         return hook
 
+    # A layer's hook runs when the layer is done, so inner ones before those that contain them: the
+    # first to complain is the layer itself.
     hooks = [layer.register_forward_hook(look(name)) for name, layer in module.named_modules()]
     try:
         forward(inputs)

@@ -57,7 +57,7 @@ def fit(
     The baseline is trained first. It gives the hierarchy, unless one is given, and an accuracy
     to compare with. Then the curriculum trains from the same fresh weights, on the
     same samples, for at most as many epochs. All of it is in a directory, and the same call
-    goes on where an interrupted one was.
+    resumes an interrupted one.
 
     Args:
         data: The name of a set, a file, a folder, a hub name; or, to train on, a pair

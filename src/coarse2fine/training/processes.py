@@ -25,8 +25,8 @@ _LOST = re.compile(
     r"timed? ?out|connection (was )?(closed|reset|refused)|broken pipe|socket|remote process",
     re.IGNORECASE,
 )
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_LARGEST = 1 << 30
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as malloc.h of glibc numbers them
+_LARGEST = 1 << 30  # bytes; blocks up to this size are kept
 # GPUs have an exception of their own; the CPU's is a plain RuntimeError, told by its words.
 _SHORT_OF_MEMORY = re.compile(r"not enough memory|out of memory|allocate memory", re.IGNORECASE)
 
@@ -41,7 +41,9 @@ def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
     if not 0 < peer_seconds < float("inf"):
         raise ValueError(f"peer_seconds must be more than 0. Got {peer_seconds}.")
     devices, nodes, strategy = config.devices, 1, config.strategy
-    if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:  # set by torchrun
+    # torchrun has started the processes already, and Fabric refuses settings that ask for another
+    # number of them.
+    if "LOCAL_WORLD_SIZE" in os.environ and "WORLD_SIZE" in os.environ:
         devices, world = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
         nodes = world // devices
         strategy = "ddp" if strategy == "auto" and world > 1 else strategy
@@ -51,7 +53,7 @@ def launch(config: Config, peer_seconds: float = PEER_SECONDS) -> Fabric:
         fabric = _fabric(config, devices, nodes, waiting)
     with lost_peers_explained(fabric, peer_seconds):
         fabric.launch()
-    if fabric.device.type == "cpu":
+    if fabric.device.type == "cpu":  # a GPU's memory is kept by torch itself
         keep_freed_memory()
     return fabric
 
@@ -101,17 +103,21 @@ def lost_peers_explained(fabric: Fabric, seconds: float) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
+        # Whatever it was, Ctrl-C included, or children would stay for as long as they wait for
+        # this process.
         _end_children(fabric)
         if not isinstance(error, RuntimeError) or isinstance(error, RunError):
             raise
+        # One process has no peers to lose; a socket in its message is of something else.
         is_lost = isinstance(error, DistError) or _LOST.search(str(error))
         if fabric.world_size < 2 or not is_lost:
             raise
+        # Gloo puts the place in its own source before what happened, and advice after it.
         reason = re.sub(r"^\[[^]]*\] ", "", str(error)).partition(". ")[0].rstrip(".")
         raise RunError(
             f"another of the {fabric.world_size} processes of this training has died, or has not "
             f"answered for {seconds:g} seconds ({reason}); see what became of it, then the same "
-            f"command goes on from the last checkpoint."
+            f"command resumes from the last checkpoint."
         ) from error
 
 
@@ -142,6 +148,8 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
+    # The first keeps large blocks in the heap instead of in a mapping of their own; the second
+    # keeps the heap from shrinking. mallopt takes an int, of which 2^31 - 1 is the largest.
     return bool(
         mallopt(_M_MMAP_THRESHOLD, _LARGEST) and mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST - 1)
     )
@@ -160,9 +168,10 @@ def memory_errors_explained() -> Iterator[None]:
         is_short = isinstance(error, MemoryError | OutOfMemoryError)
         if not is_short and not _SHORT_OF_MEMORY.search(str(error)):
             raise
+        # Python's own may have no text, and torch's more lines than a person needs.
         reason = (str(error) or "nothing more could be had").partition("\n")[0]
         raise MemoryError(
-            f"memory has run out ({reason}); free some, and the same command goes on from the "
+            f"memory has run out ({reason}); free some, and the same command resumes from the "
             f"last checkpoint; or take another folder and a smaller batch_size, a larger "
             f"accumulate, or fewer workers."
         ) from error

@@ -18,7 +18,7 @@ from ..methods import PLAIN, find_method
 from ..methods.base import Plan
 from ..runs.config import CANDIDATES, WITHOUT_HIERARCHY, Config
 from ..runs.directory import Run
-from ..runs.find import longer_baseline
+from ..runs.find import longer_baseline, seed_folder
 from ..runs.identity import Factory
 from ..runs.restore import sampled
 from ..runs.result import BASELINE, RunResult
@@ -277,7 +277,7 @@ class SeedRuns:
             exactly=exactly,
             class_weights=self._class_weights(data),
         )
-        folder = self.path / f"seed-{self.seed}" / (longer_baseline(exactly) if exactly else name)
+        folder = seed_folder(self.path, self.seed) / (longer_baseline(exactly) if exactly else name)
         reads_head = method == PLAIN and self._is_head_read(config)
         training = self.hierarchy_training if is_own else None
         others = (reads_head, continued, self.lengthens, training)

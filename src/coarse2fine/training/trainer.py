@@ -192,6 +192,8 @@ class Trainer:
         """Be where a checkpoint was written."""
         self.progress = Progress(**found.state["progress"])
         self.best = found.tensors["best"]
+        # First a model and an optimiser as the stage has them, set up for all processes: torch
+        # spreads a whole state over these as the wrapped ones are.
         self._begin_stage(encoder={})
         restore_state(wrapped(self.model), self.optimiser.optimizer, found)
         self.method.load_state_dict(found.tensors["method"])
