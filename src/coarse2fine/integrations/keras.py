@@ -1,23 +1,26 @@
 """The curriculum in Keras 3: a loss, a callback, and a hierarchy from a model.
 
 model.compile("adam", CoarseToFineCrossentropy(hierarchy_from_model(baseline)))
-model.fit(x, y, epochs=30, callbacks=[CoarseToFineCallback(epochs=10)])
+model.fit(x, y, validation_split=0.2, epochs=30, callbacks=[CoarseToFineCallback(patience=5)])
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
 
 from .._hierarchy.levels import to_class_indices
+from .._tally import Tally
 from ..curriculum import Curriculum
 from ..errors import MissingExtraError, require
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ._curriculum import curriculum_from, warn_if_cut_short
+from ._curriculum import check_one_length, curriculum_from, warn_if_coarse, warn_if_cut_short
+from ._pace import Pace
 
 try:
     require("keras", "keras")  # says how to install it where it is missing
@@ -32,6 +35,16 @@ except MissingExtraError as error:
 import keras  # type: ignore[import-untyped]
 from keras import ops
 
+from ._keras_hierarchy import hierarchy_from_model
+
+__all__ = [
+    "CoarseToFineCallback",
+    "CoarseToFineCrossentropy",
+    "CoarseToFineEarlyStopping",
+    "hierarchy_from_model",
+]
+
+_REMEDY = "give fit validation data and validate after every epoch"
 # exp(-1e4) is 0 in every float type, while the number itself is finite in all of them.
 NEGLIGIBLE = 1e4
 
@@ -43,7 +56,8 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
     It takes the same predictions over the K classes and the same integer labels at every
     level. At the last level, the finest, where it starts, this is Keras' own loss; at those
     before, to which `CoarseToFineCallback` moves it during `fit`, the model is only asked
-    for the label's cluster. `model.save` keeps the hierarchy, not the level.
+    for the label's cluster. `model.save` keeps the hierarchy, not the level, and where an
+    adaptive curriculum is.
 
     Args:
         hierarchy: The levels.
@@ -81,6 +95,8 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
         self._criterion = CoarseToFineLoss(hierarchy)
         self._level = keras.Variable(0, dtype="int32", trainable=False, name="level")
         self.level = -1
+        self._tally: Tally | None = None  # of what is validated, while somebody wants to know
+        self._kept: dict[str, Any] | None = None  # where an adaptive curriculum is
 
     @property
     def level(self) -> int:
@@ -94,7 +110,13 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the loss of each label at the level in force: equation 1 of the paper."""
-        return super().call(y_true, self._merged(y_true, y_pred))
+        losses = super().call(y_true, self._merged(y_true, y_pred))
+        if self._tally is not None:
+            logits = y_pred if self.from_logits else ops.log(y_pred)
+            labels = ops.reshape(y_true, (-1,)).long()
+            ignored = -100 if self.ignore_class is None else self.ignore_class
+            self._tally.note(ops.reshape(logits, (len(labels), -1)), labels, ignored)
+        return losses
 
     def _merged(self, y_true: Any, y_pred: Any) -> Any:
         """Return the predictions with all of the label's cluster moved to the label itself."""
@@ -128,6 +150,18 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
         is_label = ops.equal(label, ops.arange(classes, dtype="int32"))
         return is_label, ops.equal(ops.take(owner, label), owner)
 
+    # Keras keeps these with a model's weights, so that all its checkpoints have them.
+
+    def save_own_variables(self, store: Any) -> None:
+        """Write where an adaptive curriculum is, if there is one."""
+        if self._kept is not None:
+            store["curriculum"] = np.frombuffer(json.dumps(self._kept).encode(), np.uint8)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Read where an adaptive curriculum was."""
+        if "curriculum" in store.keys():  # noqa: SIM118, as the store has no `in`
+            self._kept = json.loads(np.asarray(store["curriculum"]).tobytes())
+
     def get_config(self) -> dict[str, Any]:
         """Return all that `from_config` needs, as plain values."""
         return {**super().get_config(), "hierarchy": self.hierarchy.to_dict()}
@@ -145,15 +179,21 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
 class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
     """Moves a model's loss from the coarsest to the finest level, epoch by epoch.
 
-    The level is a function of the epoch alone, so `fit(initial_epoch=...)` and
-    BackupAndRestore go on where they were. Validation is at the finest level always, so
-    `val_loss` means the same all along. History, and the callbacks after this one, find the
-    level in the logs as ``curriculum_level``. Training leaves the loss at the finest level.
+    Validation is at the finest level always, so `val_loss` means the same all along. History,
+    and the callbacks after this one, find the level in the logs as ``curriculum_level``.
+    Training leaves the loss at the finest level.
+
+    With `epochs` or `boundaries` the level is a function of the epoch alone. With `patience` it
+    depends on the validation accuracies at the levels, which are kept with the model's weights.
+    So `fit(initial_epoch=...)` and BackupAndRestore go on where they were.
 
     Args:
         epochs: T, the length of the curriculum in epochs.
         boundaries: Instead of T, the epochs at which the levels 1, 2, ... begin, one for
             each level but the coarsest.
+        patience: Instead of either, leave a coarse level once its validation accuracy has not
+            improved for so many epochs. The coarse levels take at most half of the epochs of
+            `fit`. Needs Keras' torch backend.
         loss: The loss to move. Defaults to None: the one that the model is compiled with.
 
     Attributes:
@@ -169,112 +209,137 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
         epochs: int | None = None,
         *,
         boundaries: Iterable[int] | None = None,
+        patience: int | None = None,
         loss: CoarseToFineCrossentropy | None = None,
     ) -> None:
         super().__init__()
-        if (epochs is None) == (boundaries is None):
-            raise ValueError("give either epochs or boundaries.")
+        check_one_length(epochs=epochs, boundaries=boundaries, patience=patience)
         self._epochs = epochs
         self._boundaries = None if boundaries is None else tuple(boundaries)
+        self._patience = patience
+        self._pace: Pace | None = None  # with patience, while `fit` goes on
+        self._is_aside = False  # whether somebody evaluates beside the validation of `fit`
         self._given = loss
         if loss is not None:
             self._use(loss)
 
     @property
-    def finest_epoch(self) -> int:
-        """The epoch, from 0, at which the finest level begins; known when the loss is."""
+    def finest_epoch(self) -> int | None:
+        """The epoch, from 0, at which the finest level begins; known when the loss is.
+
+        None with `patience`, until it has begun.
+        """
         if not hasattr(self, "curriculum"):
             raise ValueError("known only in fit, or with CoarseToFineCallback(..., loss=loss).")
-        return self.curriculum.finest_epoch or 0
+        return self.curriculum.finest_epoch
 
     def set_model(self, model: Any) -> None:
         """Find the loss in the compiled model; Keras calls this."""
         super().set_model(model)
-        _check_backend(model)
-        self._use(_loss_of(model, self._given))
+        _check_backend(model, self._patience)
+        loss = _loss_of(model, self._given)
+        if self._pace is not None and loss is self.loss:
+            self._is_aside = True
+        else:
+            self._use(loss)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Warn where training would end before the model is asked for the classes."""
+        self._pace, self._is_aside = None, False
         if self.params:
             warn_if_cut_short(self.params["epochs"], self.curriculum, "epochs")
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Set the level of the epoch."""
-        self.loss.level = self.curriculum.level_at(epoch)
+        if self._patience is None:
+            self.loss.level = self.curriculum.level_at(epoch)
+            return
+        if self._pace is None:  # by now the callbacks that restore weights have done so
+            self._pace = self._begun(epoch)
+        self._pace.begin_epoch(epoch)
+        self.loss.level = self.curriculum.level
+        self.loss._kept = self._pace.state_dict()
+
+    def _begun(self, epoch: int) -> Pace:
+        """Return the pace of an adaptive curriculum that begins, or goes on, at an epoch."""
+        loss, total = self.loss, (self.params or {}).get("epochs")
+        self._use(loss, total)
+        pace = Pace(self.curriculum, epoch, _REMEDY)
+        if epoch:
+            if loss._kept is None or loss._kept["hierarchy"] != loss.hierarchy.to_dict():
+                raise ValueError(
+                    f"fit begins at epoch {epoch}, but the model has no state of a curriculum with "
+                    f"patience through these levels; load it, or its weights, from a file that "
+                    f"was saved in that training, or begin at epoch 0."
+                )
+            pace.load_state_dict(loss._kept)
+        return pace
 
     def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         """Put the level into the logs."""
         if logs is not None:
-            logs["curriculum_level"] = self.curriculum.level_at(epoch)
+            logs["curriculum_level"] = self.loss.level
 
     def on_test_begin(self, logs: Any = None) -> None:
-        """Validate at the finest level."""
+        """Validate at the finest level; with patience, count what is right at that of training."""
         self._level_of_training = self.loss.level
         self.loss.level = -1
+        if self._pace is not None and not self._is_aside:
+            self.loss._tally = self._pace.tally("cpu")
 
     def on_test_end(self, logs: Any = None) -> None:
         """Go back to the level of training."""
         self.loss.level = self._level_of_training
+        tally, self.loss._tally, self._is_aside = self.loss._tally, None, False
+        if self._pace is not None and tally is not None:
+            self._pace.accuracy = tally.accuracy()
+            self.loss._kept = self._pace.state_dict()
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """Nothing that counts was evaluated."""
+        self._is_aside = False
 
     def on_train_end(self, logs: Any = None) -> None:
         """Leave the loss at the finest level."""
-        self.loss.level = -1
+        self.loss.level, self._pace = -1, None
+        warn_if_coarse(self.curriculum)
 
-    def _use(self, loss: CoarseToFineCrossentropy) -> None:
+    def _use(self, loss: CoarseToFineCrossentropy, total_epochs: int | None = None) -> None:
         if not isinstance(loss, CoarseToFineCrossentropy):
             raise TypeError(f"loss must be a CoarseToFineCrossentropy. Got {type(loss).__name__}.")
         self.loss = loss
         # The curriculum of a torch loss does the arithmetic and the checks.
-        self.curriculum = curriculum_from(loss.hierarchy, self._epochs, boundaries=self._boundaries)
-
-
-def hierarchy_from_model(
-    model: Any, class_names: Sequence[str] | None = None, *, head: str | None = None
-) -> Hierarchy:
-    """Cluster the classes of a trained Keras classifier by its final layer's kernel.
-
-    Args:
-        model: The classifier. Its final layer, the last that has weights, must be a Dense
-            layer or a 1×1 convolution.
-        class_names: Defaults to None.
-        head: The name of the final layer where it is another one. Defaults to None.
-    """
-    layer = _final_layer(model) if head is None else model.get_layer(head)
-    if not _is_linear(layer):
-        raise ValueError(
-            f"the final layer {layer.name!r} ({type(layer).__name__}) is no Dense layer or 1×1 "
-            f"convolution; name another, head=..., or give Hierarchy.from_embeddings a matrix."
+        lengths = {"boundaries": self._boundaries, "patience": self._patience}
+        self.curriculum = curriculum_from(
+            loss.hierarchy,
+            self._epochs,
+            **lengths,
+            total_epochs=total_epochs,  # type: ignore[arg-type]
         )
-    kernel = ops.convert_to_numpy(ops.convert_to_tensor(layer.kernel, dtype="float32"))
-    vectors = kernel.reshape(-1, kernel.shape[-1]).T
-    return Hierarchy.from_embeddings(vectors, class_names=class_names)
 
 
-def _final_layer(model: Any) -> Any:
-    if len(getattr(model, "outputs", None) or ()) > 1:
-        raise ValueError("the model has several outputs; name the layer that is meant: head=...")
-    layers = [layer for layer in _innermost(model) if layer.weights]
-    if not layers:
-        raise ValueError("no layer of the model has weights yet; build the model and train it.")
-    return layers[-1]
+class CoarseToFineEarlyStopping(keras.callbacks.EarlyStopping):  # type: ignore[misc]
+    """Early stopping that checks nothing before the finest level.
+
+    At a coarse level the model is not yet asked for the classes, so what is measured on them
+    may well stand still. It takes what Keras' ``EarlyStopping`` takes and, where no loss has
+    levels, does what that does: a baseline may have it too.
+    """
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Check after an epoch of the finest level."""
+        if all(loss.level == len(loss.hierarchy.levels) - 1 for loss in _losses_of(self.model)):
+            super().on_epoch_end(epoch, logs)
 
 
-def _innermost(layer: Any) -> list[Any]:
-    if not isinstance(layer, keras.Model):
-        return [layer]
-    return [inner for part in layer.layers for inner in _innermost(part)]
-
-
-def _is_linear(layer: Any) -> bool:
-    convolutions = keras.layers.Conv1D, keras.layers.Conv2D, keras.layers.Conv3D
-    if isinstance(layer, convolutions):
-        return layer.groups == 1 and all(size == 1 for size in layer.kernel_size)
-    return isinstance(layer, keras.layers.Dense)
+def _losses_of(model: Any) -> list[CoarseToFineCrossentropy]:
+    """Return the losses with levels that a model is compiled with."""
+    losses = {id(loss): loss for loss in keras.tree.flatten(model.loss)}
+    return [loss for loss in losses.values() if isinstance(loss, CoarseToFineCrossentropy)]
 
 
 def _loss_of(model: Any, given: CoarseToFineCrossentropy | None) -> CoarseToFineCrossentropy:
-    losses = {id(loss): loss for loss in keras.tree.flatten(model.loss)}
-    found = [loss for loss in losses.values() if isinstance(loss, CoarseToFineCrossentropy)]
+    found = _losses_of(model)
     if given is not None:
         found = [loss for loss in found if loss is given]
     if not found:
@@ -288,6 +353,11 @@ def _loss_of(model: Any, given: CoarseToFineCrossentropy | None) -> CoarseToFine
     return found[0]
 
 
-def _check_backend(model: Any) -> None:
+def _check_backend(model: Any, patience: int | None) -> None:
+    if patience is not None and keras.config.backend() != "torch":
+        raise ValueError(
+            "patience needs the torch backend of Keras, as the loss takes notes in validation; "
+            "give epochs=T in place of it."
+        )
     if keras.config.backend() == "jax" and model.jit_compile and not model.run_eagerly:
         raise ValueError("jitted JAX steps see no change of level; compile with jit_compile=False.")
