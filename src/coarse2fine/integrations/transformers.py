@@ -31,6 +31,13 @@ from transformers.trainer_callback import (  # noqa: E402
 )
 from transformers.training_args import TrainingArguments  # noqa: E402
 
+__all__ = [
+    "CoarseToFineCallback",
+    "CoarseToFineComputeLoss",
+    "CoarseToFineEarlyStopping",
+    "coarse_to_fine",
+]
+
 # Under this name the curriculum lies in the state of the Trainer, which its checkpoints keep.
 STATE_KEY = "coarse2fine"
 _REMEDY = (
