@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -21,7 +21,6 @@ from ..curriculum import Curriculum, equal_shares
 from ..functional import coarse_log_softmax
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..runs.best import comparison
 from ..training.finite import complaint
 from ._curriculum import curriculum_from
 from ._sklearn_mlp import StandardisedMLP
@@ -134,7 +133,8 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
 
     skorch takes notes and asks every callback before and after each batch, which takes longer
     than a batch of a small network. Here only epochs are noted, with ``train_loss``,
-    ``valid_loss``, ``valid_acc`` and ``valid_level_acc``, at the level in force. It refuses to go on where nothing can be learned any more.
+    ``valid_loss``, ``valid_acc`` and, in a curriculum, ``valid_level_acc`` at the level in
+    force. It refuses to go on where nothing can be learned any more.
     """
 
     def run_single_epoch(
@@ -175,17 +175,20 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
             logits = self.module_(inputs)
             weights = self._weights(targets, *more)
             loss += len(targets) * self._loss(logits, targets, *more).item()
-            right += float(weights[logits.argmax(dim=1) == targets].sum())
-            level_right += float(weights[self._level_hits(logits, targets)].sum())
+            hits = logits.argmax(dim=1) == targets
+            right += float(weights[hits].sum())
+            level_right += float(weights[self._level_hits(logits, targets, hits)].sum())
             total, count = total + float(weights.sum()), count + len(targets)
-        return {"loss": loss / count, "acc": right / total, "level_acc": level_right / total}
+        found = {"loss": loss / count, "acc": right / total}
+        is_plain = self.criterion_.hierarchy is None
+        return found if is_plain else {**found, "level_acc": level_right / total}
 
-    def _level_hits(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def _level_hits(self, logits: Tensor, targets: Tensor, hits: Tensor) -> Tensor:
         """Return whether the most probable cluster at the level in force is the target's."""
-        hierarchy = self.criterion_.hierarchy
-        if hierarchy is None:
-            return logits.argmax(dim=1) == targets
-        clusters = torch.tensor(hierarchy.levels[self.criterion_.level], device=logits.device)
+        hierarchy, level = self.criterion_.hierarchy, self.criterion_.level
+        if hierarchy is None or level == len(hierarchy.levels) - 1:
+            return hits
+        clusters = torch.tensor(hierarchy.levels[level], device=logits.device)
         found = coarse_log_softmax(logits, clusters).argmax(dim=1)
         return clusters[found] == clusters[targets]
 
@@ -260,43 +263,6 @@ class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
         if not (is_whole or self.misses_ == self.patience):
             raise KeyboardInterrupt
         super().on_train_end(net, **kwargs)
-
-
-def best_score(history: Any) -> float:
-    """Return the best validation accuracy at the finest level, which that of the last epoch is."""
-    finest = history[-1]["level"]
-    return float(max(row["valid_acc"] for row in history if row["level"] == finest))
-
-
-def best_method(accuracies: Mapping[str, float], wanted: str) -> str:
-    """Return which network to keep: the one that is wanted, or the one that validates best.
-
-    Args:
-        accuracies: By method, the baseline first, which is preferred where it is as good.
-        wanted: A method, or ``"best"``. One that was not trained, as there are no levels to
-            train through, is no choice either.
-
-    Examples:
-        >>> best_method({"baseline": 0.9, "continuous": 0.9}, "best")
-        'baseline'
-    """
-    if wanted in accuracies:
-        return wanted
-    return max(accuracies, key=lambda name: accuracies[name])
-
-
-def verdict(method: str, accuracies: Mapping[str, float]) -> str:
-    """Return a sentence that says which network is kept, and how all of them validate."""
-    percent = {name: 100 * accuracy for name, accuracy in accuracies.items()}
-    rivals = [name for name in percent if name != method]
-    if not rivals:
-        return f"Only {method} was trained: it validates at {percent[method]:.2f} %."
-    if percent[rivals[0]] > percent[method]:
-        return (
-            f"Kept {method} as asked for, though {rivals[0]} validates better "
-            f"({percent[method]:.2f} and {percent[rivals[0]]:.2f} %)."
-        )
-    return f"{comparison(method, rivals[0], percent)}."
 
 
 def probabilities(logits: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..runs.config import ADAPTIVE
 from ..runs.result import BASELINE
 from ._curriculum import REACH_90, Source, hierarchy_from, length_of
+from ._sklearn_choice import best_method, best_score, verdict
 from ._sklearn_inputs import check_settings, fresh_module, validation_mask
 
 require("skorch", "sklearn")  # says how to install it where it is missing
@@ -35,15 +36,7 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
 )
 
 from ._sklearn_mlp import StandardisedMLP
-from ._sklearn_net import (
-    CONTINUOUS,
-    Training,
-    best_method,
-    best_score,
-    check_finest_fits,
-    seeded,
-    verdict,
-)
+from ._sklearn_net import CONTINUOUS, Training, check_finest_fits, seeded
 from ._sklearn_samples import Rows, Samples, canonical, class_weights, merged, moments, weighted
 
 
