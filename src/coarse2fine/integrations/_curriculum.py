@@ -48,9 +48,9 @@ def curriculum_from(
     """
     criterion = CoarseToFineLoss() if criterion is None else criterion
     criterion.hierarchy = hierarchy_from(source, head=head)
-    lengths = {"steps": steps, "boundaries": boundaries, "patience": patience}
+    lengths: dict[str, Any] = {"steps": steps, "boundaries": boundaries, "patience": patience}
     total = None if patience is None else total_epochs
-    return Curriculum(criterion, epochs, **lengths, total_epochs=total)  # type: ignore[arg-type]
+    return Curriculum(criterion, epochs, **lengths, total_epochs=total)
 
 
 def check_one_length(**lengths: Any) -> None:

@@ -172,12 +172,12 @@ class CoarseToFineCallback(keras.callbacks.Callback):  # type: ignore[misc]
             raise TypeError(f"loss must be a CoarseToFineCrossentropy. Got {type(loss).__name__}.")
         self.loss = loss
         # The curriculum of a torch loss does the arithmetic and the checks.
-        lengths = {"boundaries": self._boundaries, "patience": self._patience}
         self.curriculum = curriculum_from(
             loss.hierarchy,
             self._epochs,
-            **lengths,
-            total_epochs=total_epochs,  # type: ignore[arg-type]
+            boundaries=self._boundaries,
+            patience=self._patience,
+            total_epochs=total_epochs,
         )
 
 

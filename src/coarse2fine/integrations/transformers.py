@@ -163,7 +163,7 @@ class CoarseToFineCallback(TrainerCallback):
         if self.patience is not None:
             criterion = self.curriculum.criterion
             hierarchy = cast(Hierarchy, criterion.hierarchy)
-            length = {"patience": self.patience, "total_epochs": total_epochs}
+            length: dict[str, Any] = {"patience": self.patience, "total_epochs": total_epochs}
             self.curriculum = curriculum_from(hierarchy, **length, criterion=criterion)
 
     def _begin_adaptive(self, args: TrainingArguments, state: Any, kept: dict[str, Any]) -> None:
@@ -225,7 +225,7 @@ class CoarseToFineCallback(TrainerCallback):
             tally.clear()
 
     def on_predict(
-        self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
+        self, args: TrainingArguments, state: Any, control: TrainerControl, *_: Any, **__: Any
     ) -> None:
         """Forget what was predicted: it is not what the Trainer validates on."""
         if self.loss.criterion._tally is not None:
