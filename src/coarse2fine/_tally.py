@@ -32,12 +32,13 @@ class Tally:
             targets: Classes, or probabilities of them, of which the most probable one counts.
             ignore_index: The class that does not count. Defaults to -100.
         """
-        dimension = min(1, logits.dim() - 1)
+        if logits.dim() == 1:  # a single prediction
+            logits, targets = logits[None], targets[None]
         if targets.is_floating_point():
-            targets = targets.argmax(dimension)
+            targets = targets.argmax(1)
         clusters = self._clusters.to(logits.device)
         log_probabilities = coarse_log_softmax(logits.detach().float(), clusters)
-        found = clusters[log_probabilities.argmax(dimension)]
+        found = clusters[log_probabilities.argmax(1)]
         counted = targets != ignore_index
         # No shape depends on the targets, so that this can be compiled.
         hits = counted & (found == clusters[targets.where(counted, 0)])

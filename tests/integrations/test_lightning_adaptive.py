@@ -63,9 +63,10 @@ def test_of_several_validations_in_an_epoch_the_last_counts():
     assert levels_by_epoch(module) == adaptive_loop(EPOCHS, 2)[1]
 
 
+@pytest.mark.filterwarnings("ignore:Training ended at level 0:UserWarning")
 def test_a_validation_outside_of_training_does_not_count():
     module, callback = Tiny(), adaptive(patience=50)
-    trainer = make_trainer(callback, max_epochs=4)
+    trainer = make_trainer(callback, max_epochs=-1, max_steps=8)
     trainer.fit(module, make_loader(), make_loader())
     before = callback.state_dict()
     trainer.validate(module, make_loader(indices=range(3)))

@@ -235,8 +235,8 @@ def _is_finest(trainer: Trainer) -> bool:
 
 
 def _is_in_training(trainer: Trainer) -> bool:
-    """Whether a validation is one that `fit` makes after training, and not to try the code."""
-    return trainer.state.fn == "fit" and not trainer.sanity_checking
+    """Whether a validation is one of `fit`; when that only tries it, training has not started."""
+    return trainer.state.fn == "fit"
 
 
 def _total(trainer: Trainer) -> int | None:
