@@ -9,7 +9,7 @@ import lightning.pytorch
 import pytest
 import pytorch_lightning
 import torch
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import LearningRateFinder, ModelCheckpoint
 from lightning_tiny import (
     HIERARCHY,
     Resumable,
@@ -90,6 +90,16 @@ def test_a_compiled_module_is_counted_too():
     fit(compiled, callback, max_epochs=EPOCHS, num_sanity_val_steps=1)
     levels = adaptive_loop(EPOCHS, 2)[1]
     assert callback.curriculum.boundaries == (levels.index(1), levels.index(2))
+
+
+def test_a_search_for_the_learning_rate_comes_before_and_changes_nothing(tmp_path):
+    class Searching(Tiny):
+        lr = 0.05
+
+    finder = LearningRateFinder(num_training_steps=8, update_attr=False)
+    module = Searching()
+    fit(module, finder, adaptive(), max_epochs=EPOCHS, default_root_dir=tmp_path)
+    assert_same_weights(module.net, adaptive_loop(EPOCHS, 2)[0])
 
 
 def test_early_stopping_waits_for_the_finest_level():
