@@ -198,7 +198,9 @@ def test_without_a_loader_to_validate_on_nothing_is_trained():
     assert module.trained == []
 
 
-@pytest.mark.parametrize("lengths", [{}, {"epochs": 3, "patience": 2}])
+@pytest.mark.parametrize(
+    "lengths", [{}, {"epochs": 3, "boundaries": [1, 2]}, {"epochs": 3, "patience": 2}]
+)
 def test_exactly_one_length_is_given(lengths):
     with pytest.raises(ValueError, match="exactly one of epochs, boundaries and patience"):
         CoarseToFineCallback(HIERARCHY, **lengths)
