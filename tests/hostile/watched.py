@@ -29,7 +29,7 @@ from coarse2fine.data import load_data
 from coarse2fine.data.sets.cifar import load_cifar10, load_cifar100
 from coarse2fine.data.sets.pickles import plain_values
 from coarse2fine.data.sources.hub import load_hub
-from coarse2fine.integrations._lightning_baseline import hierarchy_of_checkpoint
+from coarse2fine.integrations.lightning import hierarchy_of_checkpoint
 from coarse2fine.runs.checkpoint import load_checkpoint
 from coarse2fine.runs.hierarchies import read_hierarchy
 from coarse2fine.runs.restore import load_trained
