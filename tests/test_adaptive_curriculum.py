@@ -103,6 +103,13 @@ def test_a_restored_curriculum_goes_on_as_if_nothing_had_happened(criterion, cut
     assert before + walked(second, accuracies[cut:]) == whole
 
 
+def test_the_limit_is_that_of_the_restored_hierarchy(criterion):
+    short = CoarseToFineLoss(Hierarchy.from_levels(LEVELS[1:]))
+    restored = Curriculum(short, patience=5, total_epochs=8)
+    restored.load_state_dict(Curriculum(criterion, patience=5, total_epochs=8).state_dict())
+    assert walked(restored, np.linspace(0.1, 0.5, 8)) == [0, 0, 1, 1, 2, 2, 2, 2]
+
+
 def test_a_state_of_the_other_kind_is_refused(criterion):
     fixed, adaptive = Curriculum(criterion, epochs=6), Curriculum(criterion, patience=2)
     with pytest.raises(ValueError, match="state is one of a curriculum with a fixed length, and"):
@@ -227,7 +234,7 @@ SCRIPT = """
         criterion = CoarseToFineLoss(Hierarchy.from_levels([[0, 0, 1, 1]]))
         targets = [torch.tensor([1, 1, 2, 2]), torch.tensor([2])][rank]
         found = level_accuracy(nn.Identity(), [(torch.eye(4)[: len(targets)], targets)], criterion)
-        print(f"{found:.4f}")
+        print(f"{found:.4f}\\n", end="", flush=True)  # in one piece, as the other prints too
         dist.destroy_process_group()
 
     if __name__ == "__main__":

@@ -10,12 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from ._plateau import Plateau, check_accuracy
+from ._tally import Tally
 from ._util.arrays import check_whole
-from .functional import coarse_log_softmax
 from .hierarchy import Hierarchy
 from .loss import CoarseToFineLoss, Usage
 
@@ -84,7 +83,7 @@ class Curriculum:
             raise ValueError("give exactly one of epochs, steps, boundaries and patience.")
         self.criterion = criterion
         self._patience = None if patience is None else _check_patience(patience, share)
-        self._latest = _latest_boundaries(total_epochs, share, self._finest)
+        self._total_and_share = total_epochs, share
         self._plateau = Plateau()
         if patience is not None:
             self.boundaries: tuple[int, ...] = ()
@@ -182,7 +181,8 @@ class Curriculum:
         if self.is_finest:
             return
         self._plateau.note(accuracy)
-        is_late = bool(self._latest) and self.epoch >= self._latest[self.level]
+        latest = self._latest
+        is_late = bool(latest) and self.epoch >= latest[self.level]
         if is_late or self._plateau.is_reached(self._patience or 0):
             self.boundaries, self._plateau = (*self.boundaries, self.epoch), Plateau()
 
@@ -197,14 +197,15 @@ class Curriculum:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a state that `state_dict` returned, and set the loss to its level."""
+        if "boundaries" in state and ("plateau" in state) != self.is_adaptive:
+            given, wanted = ("a fixed length", "patience")[:: -1 if self.is_adaptive else 1]
+            raise ValueError(
+                f"the state is one of a curriculum with {wanted}, and this one has {given}; go on "
+                f"with {wanted}, or start anew."
+            )
         missing = {"epoch", "boundaries", "hierarchy"} - state.keys()
         if missing:
             raise ValueError(f"not a curriculum's state: it lacks {', '.join(sorted(missing))}.")
-        if ("plateau" in state) != self.is_adaptive:
-            given, wanted = ("a fixed length", "patience")[:: -1 if self.is_adaptive else 1]
-            raise ValueError(
-                f"the state is one of a curriculum with {wanted}, and this one has {given}."
-            )
         hierarchy = Hierarchy.from_dict(state["hierarchy"])
         classes = self._hierarchy.num_classes
         if hierarchy.num_classes != classes:
@@ -222,6 +223,11 @@ class Curriculum:
         self._step_to(state["epoch"])
         self.criterion.level = self.level
         self._usage.most_turns = None
+
+    @property
+    def _latest(self) -> tuple[int, ...]:
+        """When each coarse level must be left at the latest; empty where it need not be."""
+        return _latest_boundaries(*self._total_and_share, self._finest)
 
     @property
     def _finest(self) -> int:
@@ -264,24 +270,17 @@ def level_accuracy(
     clusters = torch.tensor(_hierarchy_of(criterion).levels[criterion.level])
     first = next(model.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
-    clusters, was_training = clusters.to(device), model.training
-    counts = torch.zeros(2, dtype=torch.int64, device=device)  # hits, samples
+    tally, was_training = Tally(clusters.to(device)), model.training
     model.eval()
     try:
         for inputs, targets in batches:
-            logits, targets = model(inputs.to(device)), targets.to(device)
-            found = clusters[coarse_log_softmax(logits.float(), clusters).argmax(1)]
-            counted = targets != criterion.ignore_index
-            hits = found[counted] == clusters[targets[counted]]
-            counts += torch.stack([hits.sum(), counted.sum()])
+            tally.note(model(inputs.to(device)), targets.to(device), criterion.ignore_index)
     finally:
         model.train(was_training)
-    if dist.is_available() and dist.is_initialized():
-        dist.all_reduce(counts)
-    right, total = counts.tolist()
-    if not total:
+    accuracy = tally.accuracy()
+    if accuracy is None:
         raise ValueError("there are no samples to measure the accuracy on.")
-    return float(right / total)
+    return accuracy
 
 
 def _hierarchy_of(criterion: CoarseToFineLoss) -> Hierarchy:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ._marginal import Partition
+from ._tally import Tally
 from ._util.arrays import check_whole
 from .functional import Options, level_cross_entropy
 from .hierarchy import Hierarchy
@@ -105,6 +106,7 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         )
         self.register_buffer("_level", torch.zeros((), dtype=torch.int64), persistent=False)
         self._usage = Usage()
+        self._tally: Tally | None = None  # of what is evaluated, while somebody wants to know
         self._has_warned = False
         self.hierarchy = hierarchy
 
@@ -146,6 +148,8 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         """Return the loss at the level in force; in eval mode at the finest."""
         if self._clusters is None:
             return super().forward(input, target)
+        if self._tally is not None and not self.training:
+            self._tally.note(input, target, self.ignore_index)
         if torch.compiler.is_compiling():
             if not self.training:
                 return super().forward(input, target)

@@ -29,7 +29,7 @@ from coarse2fine.data import load_data
 from coarse2fine.data.sets.cifar import load_cifar10, load_cifar100
 from coarse2fine.data.sets.pickles import plain_values
 from coarse2fine.data.sources.hub import load_hub
-from coarse2fine.integrations.lightning import _hierarchy_of_checkpoint
+from coarse2fine.integrations.lightning import hierarchy_of_checkpoint
 from coarse2fine.runs.checkpoint import load_checkpoint
 from coarse2fine.runs.hierarchies import read_hierarchy
 from coarse2fine.runs.restore import load_trained
@@ -119,7 +119,7 @@ def readers(out: Path) -> dict[str, dict[str, Reader]]:
             "read_class_vectors": read_class_vectors,
             "a named head": lambda path: read_class_vectors(path, "fc"),
             "read_hierarchy": read_hierarchy,
-            "Lightning": lambda path: _hierarchy_of_checkpoint(path, nn.Linear(3, 4), None),
+            "Lightning": lambda path: hierarchy_of_checkpoint(path, nn.Linear(3, 4), None),
         },
         "matrix": {name: run[name] for name in ("read_hierarchy", "c2f hierarchy")},
         "data": {"load_data": load_data},

@@ -1,6 +1,6 @@
 """Training in two processes that Lightning starts; each writes what it has seen.
 
-python lightning_ddp.py FOLDER
+python lightning_ddp.py FOLDER [adaptive]
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning_tiny import CLASSES, Tiny, make_loader, make_net, make_trainer
+from lightning_tiny import CLASSES, HIERARCHY, Tiny, make_loader, make_net, make_trainer
 
 from coarse2fine.integrations.lightning import CoarseToFineCallback
 
@@ -24,11 +24,13 @@ def make_baseline(rank):
     return net
 
 
-def fit(folder, rank, source, **settings):
-    callback, module = CoarseToFineCallback(source, boundaries=[2]), Tiny()
+def fit(folder, rank, source, length=None, epochs=4, **settings):
+    callback, module = CoarseToFineCallback(source, **(length or {"boundaries": [2]})), Tiny()
     keep = ModelCheckpoint(folder, "{epoch}", save_top_k=-1)
     processes = {"devices": 2, "strategy": "ddp", "use_distributed_sampler": False}
-    trainer = make_trainer(callback, keep, enable_checkpointing=True, max_epochs=4, **processes)
+    trainer = make_trainer(
+        callback, keep, enable_checkpointing=True, max_epochs=epochs, **processes
+    )
     # Every other sample: of each batch of six in a single process, either has three.
     loader = make_loader(indices=range(rank, 24, 2), batch_size=3)
     trainer.fit(module, loader, loader, **settings)
@@ -51,9 +53,17 @@ if __name__ == "__main__":
     folder, rank = Path(sys.argv[1]), int(os.environ.get("LOCAL_RANK", 0))
     torch.set_num_threads(1)
     missing = folder / "missing.json"
-    seen = {
-        "failed": failure(folder, rank, missing if rank == 0 else make_baseline(rank)),
-        "whole": fit(folder, rank, make_baseline(rank)),
-        "resumed": fit(folder, rank, missing, ckpt_path=folder / "epoch=0.ckpt"),
-    }
+    how = {"length": {"patience": 2}, "epochs": 14}
+    seen = (
+        {
+            "whole": fit(folder, rank, HIERARCHY, **how),
+            "resumed": fit(folder, rank, missing, ckpt_path=folder / "epoch=2.ckpt", **how),
+        }
+        if sys.argv[2:] == ["adaptive"]
+        else {
+            "failed": failure(folder, rank, missing if rank == 0 else make_baseline(rank)),
+            "whole": fit(folder, rank, make_baseline(rank)),
+            "resumed": fit(folder, rank, missing, ckpt_path=folder / "epoch=0.ckpt"),
+        }
+    )
     (folder / f"rank{rank}.json").write_text(json.dumps(seen))

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
-from coarse2fine import CoarseToFineLoss, Hierarchy
+from coarse2fine import CoarseToFineLoss, Curriculum, Hierarchy, level_accuracy
 from coarse2fine.integrations.lightning import CoarseToFineCallback
 
 CLASSES = 6
@@ -128,3 +128,19 @@ def plain_loop(levels, accumulate=1, hierarchy=HIERARCHY):
                 optimiser.step()
                 optimiser.zero_grad()
     return net
+
+
+def adaptive_loop(epochs, patience):
+    """The network and the level of each epoch, by hand with `level_accuracy`."""
+    net, criterion = make_net(), CoarseToFineLoss(HIERARCHY)
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.05)
+    curriculum = Curriculum(criterion, patience=patience, total_epochs=epochs)
+    levels = []
+    for _ in range(epochs):
+        levels.append(curriculum.level)
+        for inputs, targets in make_loader():
+            optimiser.zero_grad()
+            criterion(net(inputs), targets).backward()
+            optimiser.step()
+        curriculum.step(level_accuracy(net, make_loader(), criterion))
+    return net, levels

@@ -276,7 +276,7 @@ def test_of_several_outputs_the_one_with_levels_is_moved(data):
 
 @pytest.mark.parametrize("arguments", [{}, {"epochs": 3, "boundaries": [1, 2]}])
 def test_either_a_length_or_boundaries_are_given(arguments):
-    with pytest.raises(ValueError, match="give either epochs or boundaries"):
+    with pytest.raises(ValueError, match="give exactly one of epochs, boundaries and patience"):
         CoarseToFineCallback(**arguments)
 
 

@@ -252,12 +252,6 @@ def test_a_criterion_that_cannot_be_told_is_an_error(losses, name, message):
     assert module.trained == []
 
 
-@pytest.mark.parametrize("lengths", [{}, {"epochs": 3, "boundaries": [1, 2]}])
-def test_exactly_one_length_is_given(lengths):
-    with pytest.raises(ValueError, match="exactly one of epochs and boundaries"):
-        CoarseToFineCallback(HIERARCHY, **lengths)
-
-
 def test_a_checkpoint_that_does_not_fit_is_an_error(baseline):
     _, checkpoint = baseline
     with pytest.raises(

@@ -63,7 +63,27 @@ def fitted_baseline(data):
     return quick(curriculum_epochs=0).fit(*data)
 
 
-def test_the_levels_rise_as_the_curriculum_says(fitted):
+def test_the_levels_rise_by_the_validation_accuracies(data):
+    classifier = quick(lr=3e-3, max_epochs=40).fit(*data)
+    criterion = CoarseToFineLoss(classifier.hierarchy_)
+    curriculum = Curriculum(criterion, patience=5, total_epochs=40)
+    for row in classifier.history_:
+        assert row["level"] == curriculum.level
+        curriculum.step(row["valid_level_acc"])
+    assert classifier.curriculum_length_ == curriculum.finest_epoch > 1
+    assert "valid_level_acc" not in classifier.baseline_history_[0]
+
+
+def test_the_coarse_levels_take_at_most_half_of_the_epochs(data):
+    still = {"lr": 1e-30, "optimizer": torch.optim.SGD, "patience": 0}
+    pairs = Hierarchy.from_levels([np.arange(8) // 2])
+    classifier = quick(hierarchy=pairs, max_epochs=8, **still).fit(*data)
+    assert classifier.history_[:, "level"] == [0] * 4 + [1] * 4
+    assert classifier.curriculum_length_ == 4
+
+
+def test_the_levels_rise_as_the_paper_says_by_choice(data):
+    fitted = quick(curriculum_epochs="reach-90").fit(*data)
     curriculum = Curriculum(CoarseToFineLoss(fitted.hierarchy_), epochs=fitted.curriculum_length_)
     expected = [curriculum.level_at(epoch) for epoch in range(fitted.n_iter_)]
     assert fitted.history_[:, "level"] == expected
@@ -75,7 +95,7 @@ def test_the_levels_rise_as_the_curriculum_says(fitted):
 
 def test_a_curriculum_that_would_take_too_long_is_cut_with_a_warning(data):
     with pytest.warns(UserWarning, match="a third of them, 4. Train for longer"):
-        classifier = quick(lr=1e-3, max_epochs=12).fit(*data)
+        classifier = quick(lr=1e-3, max_epochs=12, curriculum_epochs="reach-90").fit(*data)
     assert classifier.curriculum_length_ == 4
 
 
@@ -95,10 +115,12 @@ def test_plain_training_is_the_baseline_of_the_same_random_state(data, fitted):
         {"optimizer": torch.optim.SGD, "lr": 0.3},
     ],
 )
-def test_a_loop_by_hand_finds_the_same_weights(settings):
+@pytest.mark.parametrize("rule", ["adaptive", "reach-90"])
+def test_a_loop_by_hand_finds_the_same_weights(settings, rule):
     X, y = grouped(120)
     X, y = X[y != 3][:90], y[y != 3][:90]  # so that classes differ in size
-    classifier = quick(module=linear, patience=0, method="continuous", **settings).fit(X, y)
+    settings = {"patience": 0, "method": "continuous", "curriculum_epochs": rule, **settings}
+    classifier = quick(module=linear, **settings).fit(X, y)
     weights = by_hand(classifier, X, y)
     torch.testing.assert_close(dict(classifier.module_.state_dict()), weights)
 
@@ -115,35 +137,43 @@ def by_hand(settings, inputs, y):
         options["weight"] = torch.tensor(per_class, dtype=torch.float32)
     x, targets = torch.tensor(inputs, dtype=torch.float32), torch.tensor(y)
 
-    def train(model, criterion, levels):
+    def train(model, criterion, curriculum=None):
         torch.manual_seed(SEED)
         kind = settings.optimizer
         optimiser = kind(model.parameters(), settings.lr, weight_decay=settings.weight_decay)
         found = []
-        for level in levels:
-            if isinstance(criterion, CoarseToFineLoss):
-                criterion.level = level
+        for epoch in range(18):
+            if curriculum and not curriculum.is_adaptive:
+                curriculum.step(epoch=epoch)
             rows = torch.from_numpy(np.flatnonzero(~valid))
             for batch in rows[torch.randperm(len(rows))].split(16):
                 optimiser.zero_grad()
                 criterion(model(x[batch]), targets[batch]).backward()
                 optimiser.step()
-            right = (model(x[valid]).argmax(1) == targets[valid]).numpy()
-            score = np.average(right, weights=per_class[y[valid]])
+            logits = model(x[valid]).detach()
+            score = accuracy(logits, np.arange(len(classes)))
             found.append((score, copy.deepcopy(model.state_dict())))
+            if curriculum and curriculum.is_adaptive:
+                curriculum.step(accuracy(logits, hierarchy.levels[curriculum.level]))
         return found
 
+    def accuracy(logits, clusters):
+        mass = logits.softmax(1).numpy() @ np.eye(max(clusters) + 1)[clusters]
+        return np.average(mass.argmax(1) == clusters[y[valid]], weights=per_class[y[valid]])
+
     baseline = copy.deepcopy(model)
-    scores = train(baseline, nn.CrossEntropyLoss(**options), [0] * 18)
+    scores = train(baseline, nn.CrossEntropyLoss(**options))
     baseline.load_state_dict(max(scores, key=lambda pair: pair[0])[1])
     hierarchy = Hierarchy.from_classifier(baseline)
-    length = capped_length(epochs_to_reach([score for score, _ in scores]), 18)
-    finest = len(hierarchy.levels) - 1
-    curriculum = Curriculum(CoarseToFineLoss(hierarchy), epochs=max(length, finest))
-    levels = [curriculum.level_at(epoch) for epoch in range(18)]
-    scores = train(model, CoarseToFineLoss(hierarchy, **options), levels)
-    at_finest = scores[levels.index(finest) :]
-    return dict(max(at_finest, key=lambda pair: pair[0])[1])
+    criterion = CoarseToFineLoss(hierarchy, **options)
+    if settings.curriculum_epochs == "adaptive":
+        length = {"patience": 5, "total_epochs": 18}
+    else:
+        reached = capped_length(epochs_to_reach([score for score, _ in scores]), 18)
+        length = {"epochs": max(reached, len(hierarchy.levels) - 1)}
+    curriculum = Curriculum(criterion, **length)
+    scores = train(model, criterion, curriculum)
+    return dict(max(scores[curriculum.finest_epoch :], key=lambda pair: pair[0])[1])
 
 
 def test_only_epochs_at_the_finest_level_count(data):

@@ -6,7 +6,7 @@ from sklearn_cases import grouped, quick
 
 from coarse2fine import Hierarchy
 from coarse2fine.integrations import sklearn as estimator
-from coarse2fine.integrations._sklearn_net import best_method, verdict
+from coarse2fine.integrations._sklearn_choice import best_method, verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore:The curriculum would take:UserWarning")
 
@@ -66,8 +66,16 @@ def test_what_was_not_trained_is_no_choice(data):
     pairs = Hierarchy.from_levels([np.arange(8) // 2])
     given = quick(hierarchy=pairs, curriculum_epochs=4).fit(X, y)
     assert (given.best_, list(given.val_accuracies_)) == ("continuous", ["continuous"])
+    alone = quick(hierarchy=pairs, method="continuous").fit(X, y)
+    assert (alone.best_, list(alone.val_accuracies_)) == ("continuous", ["continuous"])
     two = quick(method="continuous").fit(X, y // 4)
     assert (two.best_, list(two.val_accuracies_)) == ("baseline", ["baseline"])
+
+
+def test_a_given_hierarchy_is_compared_with_the_baseline_too(data):
+    pairs = Hierarchy.from_levels([np.arange(8) // 2])
+    classifier = quick(hierarchy=pairs).fit(*data)
+    assert list(classifier.val_accuracies_) == ["baseline", "continuous"]
 
 
 @pytest.mark.parametrize(

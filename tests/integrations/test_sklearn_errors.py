@@ -30,7 +30,7 @@ def data():
         ({"batch_size": 1.5}, TypeError, "batch_size must be an integer. Got 1.5"),
         ({"width": 0}, ValueError, "width must be at least 1. Got 0"),
         ({"curriculum_epochs": -1}, ValueError, "curriculum_epochs must be at least 0. Got -1"),
-        ({"curriculum_epochs": "long"}, TypeError, "must be an integer or 'auto'. Got 'long'"),
+        ({"curriculum_epochs": "long"}, TypeError, "an integer, 'adaptive' or 'reach-90'. Got 'lo"),
         ({"validation_fraction": 1.0}, ValueError, "more than 0 and less than 1. Got 1.0"),
         ({"validation_fraction": "0.2"}, TypeError, "fraction must be a number. Got '0.2'"),
         ({"lr": "0.1"}, TypeError, "lr must be a number. Got '0.1'"),
@@ -72,9 +72,11 @@ THREE = Hierarchy.from_levels([np.arange(8) // 4, np.arange(8) // 2])
     [
         (PAIRS, 16, 8),  # half of T
         (THREE, 9, 6),  # two thirds
-        (THREE, "auto", 2),  # an epoch for each coarse level
+        (THREE, "reach-90", 2),  # an epoch for each coarse level
+        (THREE, "adaptive", 2),
         (None, 12, 6),  # half of T, as there is one coarse level at least
-        (None, "auto", 1),
+        (None, "reach-90", 1),
+        (None, "adaptive", 1),
     ],
 )
 def test_a_curriculum_without_room_for_the_finest_level_is_refused_before_training(

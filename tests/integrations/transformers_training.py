@@ -17,9 +17,13 @@ if __name__ == "__main__":
     data = [{"input_ids": row, "labels": index % K} for index, row in enumerate(words)]
     # The others' hierarchy is wrong: they are to take that of the first process.
     hierarchy = HIERARCHY if rank == 0 else Hierarchy.from_levels([[0, 1, 1, 1, 1, 1]])
-    loss, callback = coarse_to_fine(hierarchy, epochs=EPOCHS)
-    batch = {"per_device_train_batch_size": 8 // processes}
-    trainer = make_trainer(folder, data, [callback], loss=loss, **batch)
+    settings = {"per_device_train_batch_size": 8 // processes}
+    length = {"epochs": EPOCHS}
+    if sys.argv[2:] == ["adaptive"]:
+        length = {"patience": 2}
+        settings |= {"eval_strategy": "epoch", "num_train_epochs": 14}
+    loss, callback = coarse_to_fine(hierarchy, **length)
+    trainer = make_trainer(folder, data, [callback], loss=loss, **settings)
     trainer.train()
     log = trainer.state.log_history
     torch.save(

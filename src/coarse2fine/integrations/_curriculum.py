@@ -15,8 +15,10 @@ from ..errors import RunError
 from ..hierarchy import Hierarchy
 from ..lengths import capped_length, epochs_to_reach
 from ..loss import CoarseToFineLoss
+from ..runs.config import ADAPTIVE
 from ..runs.hierarchies import read_hierarchy
 
+REACH_90 = "reach-90"  # the paper's rule for T
 Source = Hierarchy | nn.Module | str | os.PathLike[str] | ArrayLike
 
 
@@ -26,6 +28,8 @@ def curriculum_from(
     *,
     steps: int | None = None,
     boundaries: Iterable[int] | None = None,
+    patience: int | None = None,
+    total_epochs: int | None = None,
     criterion: CoarseToFineLoss | None = None,
     head: str | None = None,
 ) -> Curriculum:
@@ -36,12 +40,24 @@ def curriculum_from(
         epochs: T, the length of the curriculum in epochs.
         steps: T in optimiser steps instead.
         boundaries: Instead of either, the epochs at which the levels 1, 2, ... begin.
+        patience: Instead of those, the epochs without improvement after which a level is left.
+        total_epochs: With `patience`, how many epochs training takes in all. Defaults to None:
+            not known. (Of a fixed curriculum that is too long `warn_if_cut_short` warns.)
         criterion: The loss. Defaults to None: a new one.
         head: The name of a classifier's final layer. Defaults to None: found by itself.
     """
     criterion = CoarseToFineLoss() if criterion is None else criterion
     criterion.hierarchy = hierarchy_from(source, head=head)
-    return Curriculum(criterion, epochs, steps=steps, boundaries=boundaries)
+    lengths: dict[str, Any] = {"steps": steps, "boundaries": boundaries, "patience": patience}
+    total = None if patience is None else total_epochs
+    return Curriculum(criterion, epochs, **lengths, total_epochs=total)
+
+
+def check_one_length(**lengths: Any) -> None:
+    """Refuse more lengths of a curriculum than one, or none."""
+    if sum(given is not None for given in lengths.values()) != 1:
+        *others, last = lengths
+        raise ValueError(f"give exactly one of {', '.join(others)} and {last}.")
 
 
 def hierarchy_from(source: Source, **options: Any) -> Hierarchy:
@@ -63,20 +79,26 @@ def hierarchy_from(source: Source, **options: Any) -> Hierarchy:
         ) from error
 
 
-def length_of(length: int | str, accuracies: Sequence[float], epochs: int, levels: int) -> int:
+def length_of(
+    length: int | str, accuracies: Sequence[float], epochs: int, levels: int
+) -> int | None:
     """Return T, which is given as a number or follows from how a baseline trained.
 
+    None where levels last as long as they teach.
+
     Args:
-        length: The number, or ``"auto"``.
+        length: The number, ``"adaptive"`` or ``"reach-90"``, the paper's rule.
         accuracies: The baseline's validation accuracy after each epoch.
         epochs: How many training may take in all.
         levels: How many the hierarchy has; each of the coarse ones gets an epoch at least.
 
     Examples:
-        >>> length_of("auto", [0.2, 0.5, 0.56, 0.6], epochs=30, levels=3)
+        >>> length_of("reach-90", [0.2, 0.5, 0.56, 0.6], epochs=30, levels=3)
         3
     """
-    if length != "auto":
+    if length == ADAPTIVE:
+        return None
+    if length != REACH_90:
         return int(length)
     return max(capped_length(epochs_to_reach(accuracies), epochs), levels - 1)
 
@@ -94,5 +116,15 @@ def warn_if_cut_short(last: float, curriculum: Curriculum, what: str) -> None:
         warnings.warn(
             f"{what} is {last:g}, but the finest level begins only after {finest}; raise {what} or "
             f"shorten the curriculum.",
+            stacklevel=3,
+        )
+
+
+def warn_if_coarse(curriculum: Curriculum) -> None:
+    """Warn where training has ended before the model was asked for the classes."""
+    if curriculum.is_adaptive and not curriculum.is_finest:
+        warnings.warn(
+            f"Training ended at level {curriculum.level}, before the classes; train for longer, or "
+            f"give a smaller patience.",
             stacklevel=3,
         )

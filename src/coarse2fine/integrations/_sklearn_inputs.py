@@ -19,8 +19,11 @@ from ..data.sampling import stratified_rows
 from ..data.split import Kind
 from ..distances import Metric
 from ..models import build_model
+from ..runs.config import ADAPTIVE
+from ._curriculum import REACH_90
 
 _LEAST = {"width": 1, "max_epochs": 1, "patience": 0, "batch_size": 1, "curriculum_epochs": 0}
+_RULES = (ADAPTIVE, REACH_90)  # for curriculum_epochs
 _METHODS = ("best", "baseline", "continuous")
 _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
     "lr": (lambda value: 0 < value < math.inf, "more than 0 and finite"),
@@ -32,11 +35,14 @@ _RANGES: dict[str, tuple[Callable[[float], bool], str]] = {
 def check_settings(estimator: Any) -> None:
     """Refuse settings that would be noticed late or not clearly."""
     length = estimator.curriculum_epochs
-    if isinstance(length, str) and length != "auto":
-        raise TypeError(f"curriculum_epochs must be an integer or 'auto'. Got {length!r}.")
+    if isinstance(length, str) and length not in _RULES:
+        raise TypeError(
+            f"curriculum_epochs must be an integer, {' or '.join(map(repr, _RULES))}. Got "
+            f"{length!r}."
+        )
     for name, least in _LEAST.items():
         value = getattr(estimator, name)
-        if (name, value) == ("curriculum_epochs", "auto"):
+        if name == "curriculum_epochs" and isinstance(value, str):
             continue
         if check_whole(value, name) < least:
             raise ValueError(f"{name} must be at least {least}. Got {value}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -17,10 +17,10 @@ from skorch.helper import predefined_split  # type: ignore[import-untyped]
 from skorch.history import History  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
-from ..curriculum import Curriculum
+from ..curriculum import Curriculum, equal_shares
+from ..functional import coarse_log_softmax
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..runs.best import comparison
 from ..training.finite import complaint
 from ._curriculum import curriculum_from
 from ._sklearn_mlp import StandardisedMLP
@@ -29,6 +29,7 @@ from ._sklearn_samples import Batches, Samples
 CONTINUOUS = "continuous"  # the method that trains through the levels
 # The settings of the estimator that skorch's net takes under the same names.
 NET_SETTINGS = ("max_epochs", "lr", "batch_size", "optimizer", "device", "verbose")
+PATIENCE = 5  # of an adaptive curriculum, as by default in `coarse2fine.fit`
 _VALID_FACTOR = 4  # how many times larger batches may be without gradients
 _MANY_WEIGHTS = 200_000  # from which on threads are worth their while
 # One call for all weights instead of a dozen for each; the steps are the same.
@@ -55,29 +56,44 @@ class Training:
     class_weights: NDArray[Any] | None
     seed: int
 
-    def train(self, hierarchy: Hierarchy | None = None, length: int = 0) -> NeuralNetClassifier:
+    def train(
+        self, hierarchy: Hierarchy | None = None, length: int | None = None
+    ) -> NeuralNetClassifier:
         """Return a net trained through the levels or, without a hierarchy, plainly.
 
-        It has its best weights and its history, and is fit for prediction only.
+        It has its best weights, its history and, as ``finest_epoch_``, the first epoch at the
+        finest level, and is fit for prediction only.
 
         Args:
             hierarchy: With a coarse level at least. Defaults to None.
-            length: T. Defaults to 0.
+            length: T. Defaults to None: each level lasts as long as it teaches.
         """
         criterion = self._criterion()
-        curriculum = curriculum_from(hierarchy, length, criterion=criterion) if hierarchy else None
-        if curriculum:
-            check_finest_fits(curriculum.finest_epoch or 0, self.estimator.max_epochs)
+        curriculum = self._curriculum(hierarchy, length, criterion) if hierarchy else None
         net = self._net(criterion, CurriculumCallback(curriculum, self.estimator.patience))
         with seeded(self.seed), threads_for(self.module):
             net.fit(self.samples, None)
         history = History(net.history)  # a copy, as it is emptied with all it was trained by
         net.trim_for_prediction()
         net.history_ = history
+        net.finest_epoch_ = curriculum.finest_epoch if curriculum else 0
         net.module = None  # else the weights would be pickled twice, and bound to their device
         if isinstance(net.module_, StandardisedMLP):
             net.module_.to(net.module_.mean.dtype)
         return net
+
+    def _curriculum(
+        self, hierarchy: Hierarchy, length: int | None, criterion: CoarseToFineLoss
+    ) -> Curriculum:
+        epochs = self.estimator.max_epochs
+        coarse = len(hierarchy.levels) - 1
+        check_finest_fits(
+            coarse if length is None else equal_shares(length, coarse + 1)[-1], epochs
+        )
+        if length is None:
+            patience: dict[str, Any] = {"patience": PATIENCE, "total_epochs": epochs}
+            return curriculum_from(hierarchy, **patience, criterion=criterion)
+        return curriculum_from(hierarchy, length, criterion=criterion)
 
     def _net(self, criterion: CoarseToFineLoss, callback: CurriculumCallback) -> LeanNet:
         settings = {name: getattr(self.estimator, name) for name in NET_SETTINGS}
@@ -117,7 +133,8 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
 
     skorch takes notes and asks every callback before and after each batch, which takes longer
     than a batch of a small network. Here only epochs are noted, with ``train_loss``,
-    ``valid_loss`` and ``valid_acc``. It refuses to go on where nothing can be learned any more.
+    ``valid_loss``, ``valid_acc`` and, in a curriculum, ``valid_level_acc`` at the level in
+    force. It refuses to go on where nothing can be learned any more.
     """
 
     def run_single_epoch(
@@ -151,16 +168,29 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
 
     @torch.no_grad()
     def _validate(self, batches: Batches) -> dict[str, float]:
-        """Return the loss, and the accuracy with each sample weighted as in the loss."""
-        loss, right, total, count = 0.0, 0.0, 0.0, 0
+        """Return the loss, and the accuracies with each sample weighted as in the loss."""
+        loss, right, level_right, total, count = 0.0, 0.0, 0.0, 0.0, 0
         for batch in batches:
             inputs, targets, *more = self._on_device(batch)
             logits = self.module_(inputs)
             weights = self._weights(targets, *more)
             loss += len(targets) * self._loss(logits, targets, *more).item()
-            right += float(weights[logits.argmax(dim=1) == targets].sum())
+            hits = logits.argmax(dim=1) == targets
+            right += float(weights[hits].sum())
+            level_right += float(weights[self._level_hits(logits, targets, hits)].sum())
             total, count = total + float(weights.sum()), count + len(targets)
-        return {"loss": loss / count, "acc": right / total}
+        found = {"loss": loss / count, "acc": right / total}
+        is_plain = self.criterion_.hierarchy is None
+        return found if is_plain else {**found, "level_acc": level_right / total}
+
+    def _level_hits(self, logits: Tensor, targets: Tensor, hits: Tensor) -> Tensor:
+        """Return whether the most probable cluster at the level in force is the target's."""
+        hierarchy, level = self.criterion_.hierarchy, self.criterion_.level
+        if hierarchy is None or level == len(hierarchy.levels) - 1:
+            return hits
+        clusters = torch.tensor(hierarchy.levels[level], device=logits.device)
+        found = coarse_log_softmax(logits, clusters).argmax(dim=1)
+        return clusters[found] == clusters[targets]
 
     def _on_device(self, batch: tuple[Tensor, ...]) -> list[Tensor]:
         return [tensor.to(self.device) for tensor in batch]
@@ -212,8 +242,14 @@ class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
     def on_epoch_begin(self, net: Any, **_: Any) -> None:
         """Set the level."""
         if self.curriculum is not None:
-            self.curriculum.step(len(net.history) - 1)
+            self._set_level(self.curriculum, net.history)
         net.history.record("level", net.criterion_.level)
+
+    def _set_level(self, curriculum: Curriculum, history: Any) -> None:
+        if not curriculum.is_adaptive:
+            curriculum.step(len(history) - 1)
+        elif len(history) > 1:
+            curriculum.step(history[-2]["valid_level_acc"])
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Count the epoch if it is at the finest level."""
@@ -227,43 +263,6 @@ class CurriculumCallback(EarlyStopping):  # type: ignore[misc]
         if not (is_whole or self.misses_ == self.patience):
             raise KeyboardInterrupt
         super().on_train_end(net, **kwargs)
-
-
-def best_score(history: Any) -> float:
-    """Return the best validation accuracy at the finest level, which that of the last epoch is."""
-    finest = history[-1]["level"]
-    return float(max(row["valid_acc"] for row in history if row["level"] == finest))
-
-
-def best_method(accuracies: Mapping[str, float], wanted: str) -> str:
-    """Return which network to keep: the one that is wanted, or the one that validates best.
-
-    Args:
-        accuracies: By method, the baseline first, which is preferred where it is as good.
-        wanted: A method, or ``"best"``. One that was not trained, as there are no levels to
-            train through, is no choice either.
-
-    Examples:
-        >>> best_method({"baseline": 0.9, "continuous": 0.9}, "best")
-        'baseline'
-    """
-    if wanted in accuracies:
-        return wanted
-    return max(accuracies, key=lambda name: accuracies[name])
-
-
-def verdict(method: str, accuracies: Mapping[str, float]) -> str:
-    """Return a sentence that says which network is kept, and how all of them validate."""
-    percent = {name: 100 * accuracy for name, accuracy in accuracies.items()}
-    rivals = [name for name in percent if name != method]
-    if not rivals:
-        return f"Only {method} was trained: it validates at {percent[method]:.2f} %."
-    if percent[rivals[0]] > percent[method]:
-        return (
-            f"Kept {method} as asked for, though {rivals[0]} validates better "
-            f"({percent[method]:.2f} and {percent[rivals[0]]:.2f} %)."
-        )
-    return f"{comparison(method, rivals[0], percent)}."
 
 
 def probabilities(logits: Tensor) -> Tensor:

@@ -1,35 +1,40 @@
 """The curriculum in Lightning: a callback, and early stopping that waits for the finest level.
 
-Trainer(callbacks=[CoarseToFineCallback("baseline.ckpt", epochs=10)])
+Trainer(callbacks=[CoarseToFineCallback("baseline.ckpt", patience=5)])
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torch import Tensor
-
-from ..checkpoints import read_lightning_checkpoint
 from ..curriculum import Curriculum, equal_shares
 from ..errors import require
-from ..heads import find_head
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..runs.hierarchies import MATRICES
-from ._curriculum import Source, curriculum_from, hierarchy_from, warn_if_cut_short
+from ._curriculum import (
+    Source,
+    check_one_length,
+    curriculum_from,
+    hierarchy_from,
+    warn_if_coarse,
+    warn_if_cut_short,
+)
+from ._lightning_baseline import hierarchy_of_checkpoint, is_checkpoint
+from ._pace import Pace
 
 try:
     from lightning.pytorch import callbacks
 except ModuleNotFoundError:  # the same library goes by an older name too
     callbacks = require("pytorch_lightning.callbacks", "lightning")
 
-# Of the files that a hierarchy is read from, those which Lightning does not write.
-_OTHERS = (".json", ".safetensors", *MATRICES)
+_REMEDY = (
+    "let validation_step compute its loss by the module's CoarseToFineLoss, and the Trainer "
+    "validate after every epoch"
+)
 
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule, Trainer
@@ -44,6 +49,10 @@ class CoarseToFineCallback(callbacks.Callback):
     checkpoints, and a resumed training goes on with the one it finds there. The level of each
     epoch is logged as ``curriculum_level``.
 
+    With `patience`, a level lasts as long as it teaches. The validation accuracy at the level
+    is that of the logits and targets which the loss is given in the Trainer's validations; the
+    last one in an epoch counts. The coarse levels take at most half of ``max_epochs``.
+
     Args:
         hierarchy: The path of a checkpoint of the same LightningModule, trained without this
             callback; or anything else that a hierarchy is read from: a `Hierarchy`, a trained
@@ -51,6 +60,8 @@ class CoarseToFineCallback(callbacks.Callback):
             (``.json``), of a taxonomy, a matrix, a safetensors file or a run.
         epochs: T, the length of the curriculum in epochs.
         boundaries: Instead, the epochs at which the levels 1, 2, ... begin.
+        patience: Instead, leave a coarse level once its validation accuracy has not improved
+            for so many epochs.
         criterion: The name of the loss in the module, where there are several. Defaults to
             None.
         head: The name of the classifier's final layer, where it cannot be found. Defaults to
@@ -61,7 +72,7 @@ class CoarseToFineCallback(callbacks.Callback):
 
     Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
-        >>> callback = CoarseToFineCallback(hierarchy, epochs=10)
+        >>> callback = CoarseToFineCallback(hierarchy, patience=5)
         >>> # Trainer(max_epochs=30, callbacks=[callback]).fit(module)
     """
 
@@ -71,61 +82,109 @@ class CoarseToFineCallback(callbacks.Callback):
         epochs: int | None = None,
         *,
         boundaries: Iterable[int] | None = None,
+        patience: int | None = None,
         criterion: str | None = None,
         head: str | None = None,
     ) -> None:
-        if (epochs is None) == (boundaries is None):
-            raise ValueError("give exactly one of epochs and boundaries.")
+        check_one_length(epochs=epochs, boundaries=boundaries, patience=patience)
         self.hierarchy = hierarchy
         self.epochs = epochs
         self.boundaries = None if boundaries is None else tuple(boundaries)
+        self.patience = patience
         self.criterion = criterion
         self.head = head
         self.curriculum: Curriculum | None = None
-        self._kept: tuple[Hierarchy, tuple[int, ...]] | None = None  # in checkpoints
+        self._pace: Pace | None = None  # with patience, from the start of training on
+        self._kept: dict[str, Any] = {}  # what a checkpoint holds
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Forget what an earlier training, or a checkpoint that was only validated, left."""
         if stage == "fit":
-            self.curriculum = self._kept = None
+            self.curriculum, self._pace, self._kept = None, None, {}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Give the loss its hierarchy; by now every strategy has restored its checkpoint."""
         criterion = _find_criterion(pl_module, self.criterion)
         if self._kept:
-            hierarchy, begins = self._kept
-            self.curriculum = curriculum_from(hierarchy, boundaries=begins, criterion=criterion)
-            self._warn_if_restored_otherwise(self.curriculum)
+            hierarchy = Hierarchy.from_dict(self._kept["hierarchy"])
         else:
             hierarchy = _from_rank_zero(trainer, lambda: self._make_hierarchy(pl_module))
-            self.curriculum = curriculum_from(
-                hierarchy, self.epochs, boundaries=self.boundaries, criterion=criterion
-            )
-            self._kept = hierarchy, self.curriculum.boundaries
-        is_endless = trainer.max_epochs in (None, -1)
-        if trainer.is_global_zero and not (is_endless or trainer.fast_dev_run):  # type: ignore[attr-defined]
-            warn_if_cut_short(trainer.max_epochs or 0, self.curriculum, "max_epochs")
+        if self.patience is None:
+            self._begin_fixed(trainer, hierarchy, criterion)
+        else:
+            self._begin_adaptive(trainer, hierarchy, criterion)
         # A training that is resumed within an epoch has no start of this epoch.
         self.on_train_epoch_start(trainer, pl_module)
+
+    def _begin_fixed(
+        self, trainer: Trainer, hierarchy: Hierarchy, criterion: CoarseToFineLoss
+    ) -> None:
+        epochs, boundaries = self.epochs, self.boundaries
+        if "plateau" in self._kept:
+            raise ValueError(
+                "the checkpoint is one of a curriculum with patience; give that to the callback "
+                "too, or start anew."
+            )
+        if self._kept:
+            epochs, boundaries = None, tuple(self._kept["boundaries"])
+        curriculum = curriculum_from(hierarchy, epochs, boundaries=boundaries, criterion=criterion)
+        self.curriculum = curriculum
+        if self._kept:
+            self._warn_if_restored_otherwise(curriculum)
+        if trainer.is_global_zero and _total(trainer) is not None:
+            warn_if_cut_short(trainer.max_epochs or 0, curriculum, "max_epochs")
+
+    def _begin_adaptive(
+        self, trainer: Trainer, hierarchy: Hierarchy, criterion: CoarseToFineLoss
+    ) -> None:
+        length: dict[str, Any] = {"patience": self.patience, "total_epochs": _total(trainer)}
+        self.curriculum = curriculum_from(hierarchy, **length, criterion=criterion)
+        self._pace = Pace(self.curriculum, trainer.current_epoch, _REMEDY)
+        if self._kept:
+            self._pace.load_state_dict(self._kept)
+        if not trainer.enable_validation or (trainer.check_val_every_n_epoch or 1) > 1:
+            raise ValueError(self._pace.complaint())
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Set the level of the epoch, and log it."""
         curriculum = cast(Curriculum, self.curriculum)  # made when training started
-        curriculum.step(trainer.current_epoch)
+        if self._pace is None:
+            curriculum.step(trainer.current_epoch)
+        else:
+            self._pace.begin_epoch(trainer.current_epoch)
         pl_module.log("curriculum_level", float(curriculum.level), sync_dist=True)
 
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Count, with patience, what the model gets right at the level in force."""
+        if self._pace is not None and _is_in_training(trainer):
+            self._pace.curriculum.criterion._tally = self._pace.tally(pl_module.device)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Note the accuracy over all processes for when the next epoch begins."""
+        if self._pace is None or not _is_in_training(trainer):
+            return
+        criterion = self._pace.curriculum.criterion
+        tally, criterion._tally = criterion._tally, None
+        if tally is not None:
+            self._pace.accuracy = tally.accuracy()
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Warn where training has ended before the classes."""
+        if trainer.is_global_zero and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+            warn_if_coarse(cast(Curriculum, self.curriculum))
+
     def state_dict(self) -> dict[str, Any]:
-        """Return the hierarchy and the boundaries of the levels as plain values."""
-        if self._kept is None:  # training has not started
-            return {}
-        hierarchy, boundaries = self._kept
-        return {"hierarchy": hierarchy.to_dict(), "boundaries": list(boundaries)}
+        """Return the hierarchy and where the curriculum is, as plain values."""
+        if self._pace is not None:
+            return self._pace.state_dict()
+        if self.curriculum is None:  # training has not started
+            return self._kept
+        hierarchy = cast(Hierarchy, self.curriculum.criterion.hierarchy)
+        return {"hierarchy": hierarchy.to_dict(), "boundaries": list(self.curriculum.boundaries)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take the hierarchy and the boundaries of a checkpoint in place of those given."""
-        if state_dict:
-            hierarchy = Hierarchy.from_dict(state_dict["hierarchy"])
-            self._kept = hierarchy, tuple(state_dict["boundaries"])
+        """Take the curriculum of a checkpoint in place of the one given."""
+        self._kept = state_dict
 
     @property
     def state_key(self) -> str:
@@ -145,8 +204,8 @@ class CoarseToFineCallback(callbacks.Callback):
 
     def _make_hierarchy(self, pl_module: LightningModule) -> Hierarchy:
         source = self.hierarchy
-        if isinstance(source, str | os.PathLike) and _is_checkpoint(Path(source)):
-            return _hierarchy_of_checkpoint(Path(source), pl_module, self.head)
+        if isinstance(source, str | os.PathLike) and is_checkpoint(Path(source)):
+            return hierarchy_of_checkpoint(Path(source), pl_module, self.head)
         return hierarchy_from(source, head=self.head)
 
 
@@ -173,6 +232,17 @@ def _is_finest(trainer: Trainer) -> bool:
     every = trainer.callbacks  # type: ignore[attr-defined]  # set where mypy cannot see it
     found = (one for one in every if isinstance(one, CoarseToFineCallback))
     return all(one.curriculum is None or one.curriculum.is_finest for one in found)
+
+
+def _is_in_training(trainer: Trainer) -> bool:
+    """Whether a validation is one of `fit`; when that only tries it, training has not started."""
+    return trainer.state.fn == "fit"
+
+
+def _total(trainer: Trainer) -> int | None:
+    """Return how many epochs training takes; None where nobody can tell, or it is only tried."""
+    is_endless = trainer.max_epochs in (None, -1)
+    return None if is_endless or trainer.fast_dev_run else trainer.max_epochs  # type: ignore[attr-defined]
 
 
 def _find_criterion(pl_module: LightningModule, name: str | None) -> CoarseToFineLoss:
@@ -203,39 +273,3 @@ def _from_rank_zero(trainer: Trainer, make: Callable[[], Hierarchy]) -> Hierarch
     if isinstance(content, str):
         raise RuntimeError(f"rank zero could not make the hierarchy: {content}")
     return Hierarchy.from_dict(content)
-
-
-# --------------------------------------------------------------- a baseline's checkpoint
-
-
-def _is_checkpoint(path: Path) -> bool:
-    """Whether a path is a Lightning checkpoint's, which may have any suffix but those of others."""
-    return not path.is_dir() and path.suffix.lower() not in _OTHERS
-
-
-def _hierarchy_of_checkpoint(path: Path, pl_module: LightningModule, head: str | None) -> Hierarchy:
-    """Return the hierarchy of a baseline's final layer; nothing else of it is kept."""
-    # The new module is of the same class, so it tells which layer is the final one. That is surer
-    # than a look at the file alone, and a checkpoint of another module is noticed.
-    name, layer = find_head(pl_module, head)
-    layer = copy.deepcopy(layer)
-    stored = read_lightning_checkpoint(path)
-    expected = {f"{name}.{key}": value for key, value in layer.state_dict().items()}
-    _check_weights(path, stored, expected)
-    weights = {key.removeprefix(f"{name}."): stored[key] for key in expected}
-    layer.load_state_dict(weights, assign=True)  # takes them whole, on whatever device it is
-    return hierarchy_from(layer)
-
-
-def _check_weights(path: Path, stored: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    for key, value in expected.items():
-        if key not in stored:
-            raise ValueError(
-                f"{path} has no {key!r}, which belongs to the final layer here; name another "
-                f"layer by head=, or load the baseline and give that module in place of the path."
-            )
-        if stored[key].shape != value.shape:
-            raise ValueError(
-                f"{path} holds {key!r} with the shape {tuple(stored[key].shape)}, but here it has "
-                f"{tuple(value.shape)}; the baseline must have the same classes and features."
-            )

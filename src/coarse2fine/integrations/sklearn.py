@@ -19,8 +19,10 @@ from ..curriculum import equal_shares
 from ..errors import require
 from ..heads import class_vectors
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ..runs.config import ADAPTIVE
 from ..runs.result import BASELINE
-from ._curriculum import Source, hierarchy_from, length_of
+from ._curriculum import REACH_90, Source, hierarchy_from, length_of
+from ._sklearn_choice import best_method, best_score, verdict
 from ._sklearn_inputs import check_settings, fresh_module, validation_mask
 
 require("skorch", "sklearn")  # says how to install it where it is missing
@@ -34,15 +36,7 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
 )
 
 from ._sklearn_mlp import StandardisedMLP
-from ._sklearn_net import (
-    CONTINUOUS,
-    Training,
-    best_method,
-    best_score,
-    check_finest_fits,
-    seeded,
-    verdict,
-)
+from ._sklearn_net import CONTINUOUS, Training, check_finest_fits, seeded
 from ._sklearn_samples import Rows, Samples, canonical, class_weights, merged, moments, weighted
 
 
@@ -88,10 +82,12 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         linkage: See `cluster_distances`. Defaults to ``"single"``.
         head: The name of the module's final layer, where it cannot be found. Defaults to
             None.
-        curriculum_epochs: T, the length of the curriculum in epochs; 0 for plain training.
-            Defaults to ``"auto"``: the epochs until the baseline reached 90% of its best
-            validation accuracy, at most a third of `max_epochs`, and at least one for each
-            coarse level.
+        curriculum_epochs: ``"adaptive"``: a level is left when its validation accuracy has not
+            improved for five epochs, and the coarse levels take at most half of `max_epochs`.
+            Or T, the length of the curriculum in epochs, 0 for plain training. Or
+            ``"reach-90"``, the paper's rule for T: the epochs until the baseline reached 90% of
+            its best validation accuracy, at most a third of `max_epochs`, and at least one for
+            each coarse level. Defaults to ``"adaptive"``.
         method: Which network to keep: ``"baseline"`` (only that is trained then),
             ``"continuous"``, the one trained through the levels, or ``"best"``, whichever
             validates better. Defaults to ``"best"``.
@@ -108,11 +104,12 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         best_validation_score_: That of the network that was kept.
         hierarchy_: The levels that were trained through, though perhaps the baseline was
             kept; None where training was plain.
-        curriculum_length_: T; 0 where training was plain.
+        curriculum_length_: T, or how many epochs the coarse levels of an adaptive curriculum
+            took; 0 where training was plain.
         history_: skorch's history of the training through the levels, with the ``level`` of
             each epoch; that of the baseline where training was plain.
         baseline_history_: The history of the baseline; None where none was needed, as the
-            hierarchy and T were given.
+            hierarchy was given and T too, or `method` was ``"continuous"``.
         baseline_score_: Its best validation accuracy, or None.
         net_: The skorch net that was kept, fit for prediction only.
         n_iter_: How many epochs its training took.
@@ -146,7 +143,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         metric: Any = "embedding",
         linkage: Linkage = "single",
         head: str | None = None,
-        curriculum_epochs: int | str = "auto",
+        curriculum_epochs: int | str = ADAPTIVE,
         method: str = "best",
         device: str | torch.device = "cpu",
         random_state: int | np.random.RandomState | None = None,
@@ -281,19 +278,26 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             self.hierarchy_, self.curriculum_length_ = None, 0
             return {BASELINE: training.train()}
         self._check_early(training, given)
-        is_needed = given is None or self.curriculum_epochs == "auto"
-        nets = {BASELINE: training.train()} if is_needed else {}
+        nets = {BASELINE: training.train()} if self._needs_baseline(given) else {}
         self.hierarchy_ = given or self._hierarchy_from_baseline(nets[BASELINE], training)
         accuracies = nets[BASELINE].history[:, "valid_acc"] if nets else ()
-        self.curriculum_length_ = length_of(
+        length = length_of(
             self.curriculum_epochs, accuracies, self.max_epochs, len(self.hierarchy_.levels)
         )
-        return nets | {CONTINUOUS: training.train(self.hierarchy_, self.curriculum_length_)}
+        nets[CONTINUOUS] = training.train(self.hierarchy_, length)
+        self.curriculum_length_ = nets[CONTINUOUS].finest_epoch_ if length is None else length
+        return nets
+
+    def _needs_baseline(self, given: Hierarchy | None) -> bool:
+        """Whether something is made from a baseline, or chosen between it and the curriculum."""
+        is_chosen = self.curriculum_epochs == ADAPTIVE and self.method == "best"
+        return given is None or self.curriculum_epochs == REACH_90 or is_chosen
 
     def _check_early(self, training: Training, given: Hierarchy | None) -> None:
         """Refuse before the baseline is trained what would be refused after it."""
         levels = len(given.levels) if given else 2  # at least
-        length = levels - 1 if self.curriculum_epochs == "auto" else int(self.curriculum_epochs)
+        is_number = not isinstance(self.curriculum_epochs, str)
+        length = int(self.curriculum_epochs) if is_number else levels - 1
         check_finest_fits(equal_shares(length, levels)[-1], self.max_epochs)
         if given is None and not self._uses_confusion:
             class_vectors(training.module, self.head)

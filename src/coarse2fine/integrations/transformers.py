@@ -1,22 +1,26 @@
 """The curriculum in Hugging Face's Trainer: a loss function and a callback from one call.
 
-loss, callback = coarse_to_fine(baseline, epochs=10)
+loss, callback = coarse_to_fine(baseline, patience=5)
 Trainer(model, args, compute_loss_func=loss, callbacks=[callback], ...)
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
 
 from ..curriculum import Curriculum
 from ..errors import require
+from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ._curriculum import Source, curriculum_from, warn_if_cut_short
+from ._curriculum import Source, curriculum_from, warn_if_coarse, warn_if_cut_short
+from ._pace import Pace
+from ._transformers_loss import CoarseToFineComputeLoss
 
 require("transformers.trainer_callback", "transformers")  # says how to install it
 
@@ -27,8 +31,19 @@ from transformers.trainer_callback import (  # noqa: E402
 )
 from transformers.training_args import TrainingArguments  # noqa: E402
 
+__all__ = [
+    "CoarseToFineCallback",
+    "CoarseToFineComputeLoss",
+    "CoarseToFineEarlyStopping",
+    "coarse_to_fine",
+]
+
 # Under this name the curriculum lies in the state of the Trainer, which its checkpoints keep.
 STATE_KEY = "coarse2fine"
+_REMEDY = (
+    'give the Trainer an eval_dataset and TrainingArguments(eval_strategy="epoch"), and no '
+    "streamed data set to train on, which has no epochs"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +54,7 @@ def coarse_to_fine(
     *,
     steps: int | None = None,
     boundaries: Iterable[int] | None = None,
+    patience: int | None = None,
     head: str | None = None,
     weight: Tensor | None = None,
     label_smoothing: float | None = None,
@@ -51,6 +67,9 @@ def coarse_to_fine(
         epochs: T, the length of the curriculum in epochs.
         steps: T in optimiser steps instead.
         boundaries: Instead of either, the epochs at which the levels 1, 2, ... begin.
+        patience: Instead of those, leave a coarse level once the accuracy at it, in the
+            evaluations after each epoch, has not improved for so many of them. The coarse
+            levels take at most half of all epochs.
         head: The name of the classifier's final layer, where it cannot be found. Defaults
             to None.
         weight: A weight for each class. Defaults to None.
@@ -66,67 +85,11 @@ def coarse_to_fine(
         Curriculum(boundaries=(5,), epoch=0, level=0)
     """
     criterion = CoarseToFineLoss(weight=weight)
-    curriculum = curriculum_from(
-        hierarchy, epochs, steps=steps, boundaries=boundaries, criterion=criterion, head=head
-    )
+    lengths: dict[str, Any] = {"steps": steps, "boundaries": boundaries, "patience": patience}
+    curriculum = curriculum_from(hierarchy, epochs, **lengths, criterion=criterion, head=head)
     unit: Literal["epoch", "global_step"] = "epoch" if steps is None else "global_step"
     loss = CoarseToFineComputeLoss(criterion)
-    return loss, CoarseToFineCallback(loss, curriculum, unit, label_smoothing)
-
-
-class CoarseToFineComputeLoss:
-    """The marginalised loss as a ``compute_loss_func``.
-
-    Where the Trainer counts the items of all batches of an optimiser step, the sum of the
-    losses is divided by that number, so that accumulation changes nothing. Evaluation, where
-    no gradients are recorded, is cross-entropy on the classes.
-
-    Args:
-        criterion: The loss.
-
-    Attributes:
-        is_used: Whether it was called in training.
-        has_callback: Whether its callback has begun to set the level.
-    """
-
-    def __init__(self, criterion: CoarseToFineLoss) -> None:
-        self.criterion = criterion
-        self.is_used = False
-        self.has_callback = False
-
-    def __call__(
-        self,
-        outputs: Any,
-        labels: Tensor | None,
-        num_items_in_batch: Tensor | int | None = None,
-    ) -> Tensor:
-        """Return the loss of a batch, at the level in force."""
-        if labels is None:
-            raise ValueError("the batch has no labels; name their column 'labels' or 'label'.")
-        logits = _logits(outputs)
-        if torch.is_grad_enabled():
-            self._note_training()
-        num_classes = logits.shape[-1]
-        probabilities = labels.is_floating_point()
-        criterion = self.criterion.to(logits.device).train(torch.is_grad_enabled())
-        criterion.reduction = "mean" if num_items_in_batch is None else "sum"
-        loss: Tensor = criterion(
-            logits.reshape(-1, num_classes),
-            labels.reshape(-1, num_classes) if probabilities else labels.reshape(-1),
-        )
-        if num_items_in_batch is None:
-            return loss
-        items = torch.as_tensor(num_items_in_batch, device=loss.device)
-        # The Trainer counts labels that are not -100, so every class of a sample's probabilities.
-        return loss / (items / num_classes if probabilities else items)
-
-    def _note_training(self) -> None:
-        if not self.has_callback:
-            raise ValueError(
-                "nothing changes the level: give the Trainer the other half of what "
-                "coarse_to_fine returned, callbacks=[callback]."
-            )
-        self.is_used = True
+    return loss, CoarseToFineCallback(loss, curriculum, unit, label_smoothing, patience)
 
 
 class CoarseToFineCallback(TrainerCallback):
@@ -135,7 +98,8 @@ class CoarseToFineCallback(TrainerCallback):
     The level stands in the Trainer's logs as ``curriculum_level``. The hierarchy and the
     boundaries of the levels are kept in the Trainer's checkpoints; a resumed training goes on
     with those, and says so where they are not the ones it was given. With several processes
-    the first one's hierarchy is everybody's.
+    the first one's hierarchy is everybody's. With `patience` the level is set by the
+    evaluations after each epoch, and checkpoints hold how they went.
 
     Args:
         loss: What the Trainer computes losses by.
@@ -143,6 +107,7 @@ class CoarseToFineCallback(TrainerCallback):
         unit: What the curriculum counts: ``"epoch"`` or ``"global_step"``. Defaults to
             ``"epoch"``.
         label_smoothing: Defaults to None: that of the Trainer's arguments.
+        patience: Of the curriculum. Defaults to None: it has a fixed length.
     """
 
     def __init__(
@@ -151,11 +116,14 @@ class CoarseToFineCallback(TrainerCallback):
         curriculum: Curriculum,
         unit: Literal["epoch", "global_step"] = "epoch",
         label_smoothing: float | None = None,
+        patience: int | None = None,
     ) -> None:
         self.loss = loss
         self.curriculum = curriculum
         self.unit = unit
         self.label_smoothing = label_smoothing
+        self.patience = patience
+        self._pace: Pace | None = None  # with patience, from the start of training on
 
     def on_init_end(
         self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
@@ -170,10 +138,12 @@ class CoarseToFineCallback(TrainerCallback):
         self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
     ) -> None:
         """Go on with the curriculum of the checkpoint, if there is one, and the first process."""
+        self._forget()
         self.on_init_end(args, state, control)  # training begins with a new state
         kept = _of_first_process(state.stateful_callbacks[STATE_KEY])
         own = self._state()
-        if any(kept[key] != own[key] for key in ("boundaries", "hierarchy", "unit")):
+        given = ("hierarchy", "unit") if self.patience else ("hierarchy", "unit", "boundaries")
+        if any(kept[key] != own[key] for key in given):
             logger.warning(
                 "The curriculum of the checkpoint, or of the first process, is not the one given "
                 "here; training goes on with it."
@@ -182,14 +152,45 @@ class CoarseToFineCallback(TrainerCallback):
         self.curriculum.load_state_dict(kept)
         state.stateful_callbacks[STATE_KEY] = kept
         self.loss.has_callback, self.loss.is_used = True, False
+        if self.patience is not None:
+            self._begin_adaptive(args, state, kept)
         self._check_length(state)
         self.on_step_begin(args, state, control)
+
+    def _forget(self, total_epochs: int | None = None) -> None:
+        """Begin an adaptive curriculum anew; a fixed one goes to any epoch."""
+        self._pace = None
+        if self.patience is not None:
+            criterion = self.curriculum.criterion
+            hierarchy = cast(Hierarchy, criterion.hierarchy)
+            length: dict[str, Any] = {"patience": self.patience, "total_epochs": total_epochs}
+            self.curriculum = curriculum_from(hierarchy, **length, criterion=criterion)
+
+    def _begin_adaptive(self, args: TrainingArguments, state: Any, kept: dict[str, Any]) -> None:
+        """Build the curriculum now that it is known how many epochs there are."""
+        self._forget(state.num_train_epochs)
+        self._pace = Pace(self.curriculum, int(state.epoch), _REMEDY)
+        if "trained" in kept:
+            self._pace.load_state_dict(kept)
+        is_stream = state.num_train_epochs == sys.maxsize
+        if args.eval_strategy != "epoch" or is_stream:
+            raise ValueError(self._pace.complaint())
+        self._begin_epoch(self._pace, args, state)
 
     def on_step_begin(
         self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
     ) -> None:
         """Set the level of the epoch (or step) that is about to be trained."""
-        self.curriculum.step(int(getattr(state, self.unit)))
+        if self._pace is None:
+            self.curriculum.step(int(getattr(state, self.unit)))
+            return
+        if int(state.epoch) > self._pace.epoch:
+            self._begin_epoch(self._pace, args, state)
+
+    def _begin_epoch(self, pace: Pace, args: TrainingArguments, state: Any) -> None:
+        pace.begin_epoch(int(state.epoch))
+        self.loss.criterion._tally = pace.tally(args.device)
+        state.stateful_callbacks[STATE_KEY] = self._state()
 
     def on_step_end(
         self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
@@ -200,6 +201,42 @@ class CoarseToFineCallback(TrainerCallback):
                 "the Trainer does not use the loss: give it the other half of what "
                 "coarse_to_fine returned, compute_loss_func=loss."
             )
+        if self.loss.criterion._tally is not None:
+            self.loss.criterion._tally.clear()  # the model is another one now
+            # A checkpoint at the end of an epoch needs the accuracy, which it would come before.
+            control.should_evaluate |= control.should_save and float(state.epoch).is_integer()
+
+    def on_evaluate(
+        self,
+        args: TrainingArguments,
+        state: Any,
+        control: TrainerControl,
+        metrics: dict[str, float] | None = None,
+        **_: Any,
+    ) -> None:
+        """Note the accuracy at the level over all processes for when the next epoch begins."""
+        tally = self.loss.criterion._tally
+        if self._pace is None or tally is None:
+            return
+        if any(name.startswith("eval_") for name in metrics or ()):
+            self._pace.accuracy = tally.accuracy()  # of all evaluation sets, if there are several
+            state.stateful_callbacks[STATE_KEY] = self._state()
+        else:  # what somebody evaluated beside the Trainer's own data, such as test samples
+            tally.clear()
+
+    def on_predict(
+        self, args: TrainingArguments, state: Any, control: TrainerControl, *_: Any, **__: Any
+    ) -> None:
+        """Forget what was predicted: it is not what the Trainer validates on."""
+        if self.loss.criterion._tally is not None:
+            self.loss.criterion._tally.clear()
+
+    def on_train_end(
+        self, args: TrainingArguments, state: Any, control: TrainerControl, **_: Any
+    ) -> None:
+        """Warn where training has ended before the classes."""
+        self.loss.criterion._tally = None
+        warn_if_coarse(self.curriculum)
 
     def on_log(
         self,
@@ -219,7 +256,8 @@ class CoarseToFineCallback(TrainerCallback):
         warn_if_cut_short(getattr(state, what), self.curriculum, what)
 
     def _state(self) -> dict[str, Any]:
-        return self.curriculum.state_dict() | {"unit": self.unit}
+        now = self.curriculum if self._pace is None else self._pace
+        return now.state_dict() | {"unit": self.unit}
 
 
 class CoarseToFineEarlyStopping(EarlyStoppingCallback):
@@ -233,20 +271,17 @@ class CoarseToFineEarlyStopping(EarlyStoppingCallback):
         self, args: TrainingArguments, state: Any, control: TrainerControl, **kwargs: Any
     ) -> None:
         """Count an evaluation, if the finest level has been trained before it."""
-        curriculum = state.stateful_callbacks.get(STATE_KEY, {"unit": "epoch", "boundaries": ()})
-        position = getattr(state, curriculum["unit"])
-        if all(position > boundary for boundary in curriculum["boundaries"]):
+        if _is_finest(state, state.stateful_callbacks.get(STATE_KEY)):
             super().on_evaluate(args, state, control, **kwargs)  # type: ignore[no-untyped-call]
 
 
-def _logits(outputs: Any) -> Tensor:
-    """Return the logits of a model's output: a tensor, the first of a tuple, or by their name."""
-    if isinstance(outputs, Tensor):
-        return outputs
-    if isinstance(outputs, dict) and "logits" not in outputs:
-        raise ValueError(f"the model gives no 'logits', but {', '.join(map(str, outputs))}.")
-    logits: Tensor = outputs["logits"] if isinstance(outputs, dict) else outputs[0]
-    return logits
+def _is_finest(state: Any, curriculum: dict[str, Any] | None) -> bool:
+    """Whether the finest level has been trained, or there is no curriculum."""
+    if curriculum is None:
+        return True
+    position, boundaries = getattr(state, curriculum["unit"]), curriculum["boundaries"]
+    is_known = len(boundaries) == len(curriculum["hierarchy"]["levels"])  # the coarse ones
+    return is_known and all(position > boundary for boundary in boundaries)
 
 
 def _of_first_process(value: Any) -> Any:
