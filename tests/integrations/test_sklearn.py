@@ -21,7 +21,7 @@ from coarse2fine import (
     epochs_to_reach,
 )
 from coarse2fine.integrations._sklearn_inputs import validation_mask
-from coarse2fine.integrations._sklearn_samples import Batches
+from coarse2fine.integrations._sklearn_samples import SampleBatches
 
 # On so few samples a baseline may be slow to level off; how slow depends on the machine.
 pytestmark = pytest.mark.filterwarnings("ignore:The curriculum would take:UserWarning")
@@ -315,7 +315,7 @@ def test_lazy_layers_get_their_sizes_from_the_data(data):
 def test_one_sample_left_over_joins_the_batch_before_it(count, size, to_train, to_validate):
     dataset = TensorDataset(torch.arange(count))
     for shuffle, lengths in ((True, to_train), (False, to_validate)):
-        batches = [batch for (batch,) in Batches(dataset, size, shuffle)]
+        batches = [batch for (batch,) in SampleBatches(dataset, size, shuffle)]
         assert [len(batch) for batch in batches] == lengths
         assert sorted(torch.cat(batches).tolist()) == list(range(count))
 

@@ -19,11 +19,11 @@ from ..runs.config import ADAPTIVE
 from ..runs.hierarchies import read_hierarchy
 
 REACH_90 = "reach-90"  # the paper's rule for T
-Source = Hierarchy | nn.Module | str | os.PathLike[str] | ArrayLike
+HierarchySource = Hierarchy | nn.Module | str | os.PathLike[str] | ArrayLike
 
 
 def curriculum_from(
-    source: Source,
+    source: HierarchySource,
     epochs: int | None = None,
     *,
     steps: int | None = None,
@@ -60,7 +60,7 @@ def check_one_length(**lengths: Any) -> None:
         raise ValueError(f"give exactly one of {', '.join(others)} and {last}.")
 
 
-def hierarchy_from(source: Source, **options: Any) -> Hierarchy:
+def hierarchy_from(source: HierarchySource, **options: Any) -> Hierarchy:
     """Return the hierarchy that is given, or that is made from what is given.
 
     Args:

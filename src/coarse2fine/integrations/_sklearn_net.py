@@ -24,7 +24,7 @@ from ..loss import CoarseToFineLoss
 from ..training.finite import complaint
 from ._curriculum import curriculum_from
 from ._sklearn_mlp import StandardisedMLP
-from ._sklearn_samples import Batches, Samples
+from ._sklearn_samples import SampleBatches, Samples
 
 CONTINUOUS = "continuous"  # the method that trains through the levels
 # The settings of the estimator that skorch's net takes under the same names.
@@ -104,9 +104,9 @@ class Training:
             criterion=criterion,
             optimizer__weight_decay=self.estimator.weight_decay,
             train_split=predefined_split(self.valid),
-            iterator_train=Batches,
+            iterator_train=SampleBatches,
             iterator_train__shuffle=True,
-            iterator_valid=Batches,
+            iterator_valid=SampleBatches,
             iterator_valid__batch_size=_VALID_FACTOR * self.estimator.batch_size,
             predict_nonlinearity=probabilities,
             callbacks=[callback],
@@ -146,7 +146,7 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
         for name, value in found.items():
             self.history.record(f"{prefix}_{name}", value)
 
-    def _train(self, batches: Batches) -> dict[str, float]:
+    def _train(self, batches: SampleBatches) -> dict[str, float]:
         total, count = 0.0, 0
         for number, batch in enumerate(batches, 1):
             inputs, *known = self._on_device(batch)
@@ -167,7 +167,7 @@ class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
         return {"loss": total / count}
 
     @torch.no_grad()
-    def _validate(self, batches: Batches) -> dict[str, float]:
+    def _validate(self, batches: SampleBatches) -> dict[str, float]:
         """Return the loss, and the accuracies with each sample weighted as in the loss."""
         loss, right, level_right, total, count = 0.0, 0.0, 0.0, 0.0, 0
         for batch in batches:

@@ -213,7 +213,7 @@ class Samples(Dataset[tuple[Tensor, ...]]):
         )
 
 
-class Batches:
+class SampleBatches:
     """What skorch takes for a DataLoader; it cuts batches from tensors, which is faster.
 
     Where it shuffles, to train, one last sample goes into the batch before it, as batch

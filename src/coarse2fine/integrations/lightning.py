@@ -16,7 +16,7 @@ from ..errors import require
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
 from ._curriculum import (
-    Source,
+    HierarchySource,
     check_one_length,
     curriculum_from,
     hierarchy_from,
@@ -78,7 +78,7 @@ class CoarseToFineCallback(callbacks.Callback):
 
     def __init__(
         self,
-        hierarchy: Source,
+        hierarchy: HierarchySource,
         epochs: int | None = None,
         *,
         boundaries: Iterable[int] | None = None,

@@ -21,7 +21,7 @@ from ..heads import class_vectors
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
 from ..runs.config import ADAPTIVE
 from ..runs.result import BASELINE
-from ._curriculum import REACH_90, Source, hierarchy_from, length_of
+from ._curriculum import REACH_90, HierarchySource, hierarchy_from, length_of
 from ._sklearn_choice import best_method, best_score, verdict
 from ._sklearn_inputs import check_settings, fresh_module, validation_mask
 
@@ -139,7 +139,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         label_smoothing: float = 0.0,
         class_weight: str | Mapping[Any, float] | None = None,
         validation_fraction: float = 0.2,
-        hierarchy: Source | None = None,
+        hierarchy: HierarchySource | None = None,
         metric: Any = "embedding",
         linkage: Linkage = "single",
         head: str | None = None,
@@ -318,7 +318,7 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             pairs = baseline.predict(training.valid), training.valid.targets.numpy()
         return self._hierarchy_from(baseline.module_, confusion=pairs, seed=training.seed)
 
-    def _hierarchy_from(self, source: Source, **more: Any) -> Hierarchy:
+    def _hierarchy_from(self, source: HierarchySource, **more: Any) -> Hierarchy:
         names, head = self._class_names, self.head
         return hierarchy_from(
             source, metric=self.metric, linkage=self.linkage, head=head, class_names=names, **more

@@ -18,7 +18,7 @@ from ..curriculum import Curriculum
 from ..errors import require
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ._curriculum import Source, curriculum_from, warn_if_coarse, warn_if_cut_short
+from ._curriculum import HierarchySource, curriculum_from, warn_if_coarse, warn_if_cut_short
 from ._pace import Pace
 from ._transformers_loss import CoarseToFineComputeLoss
 
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 def coarse_to_fine(
-    hierarchy: Source,
+    hierarchy: HierarchySource,
     epochs: int | None = None,
     *,
     steps: int | None = None,
