@@ -20,7 +20,13 @@ LABELS = {
     "tiny-imagenet": "Tiny-ImageNet",
     "imagenet": "ImageNet",
 }
-MODELS = {"cnn": "CNN", "resnet18": "ResNet-18", "resnet50": "ResNet-50", "wrn-28-10": "WRN-28-10"}
+MODELS = {
+    "cnn": "CNN",
+    "resnet20": "ResNet-20",
+    "resnet18": "ResNet-18",
+    "resnet50": "ResNet-50",
+    "wrn-28-10": "WRN-28-10",
+}
 WHOLE = {"cifar10": 50_000, "cifar100-coarse": 50_000, "cifar100": 50_000, "tiny-imagenet": 100_000}
 ABOUT_SMALL = (
     "the CNN alone, early stopping after 20 epochs without a better validation accuracy instead "
