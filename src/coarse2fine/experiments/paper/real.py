@@ -156,6 +156,7 @@ IMAGENET = Experiment(
 LENGTHS = CANDIDATES  # those of the paper's figure are not given
 FEWER = "10,000 images instead of 50,000"
 ABOUT_SMALL_CIFAR = f"{FEWER}, early stopping after 20 epochs without a better validation accuracy"
+BOTH = (CONTINUOUS, STAGED_CURRICULUM)
 SHAPES = (shapes.DISTANCE, shapes.SIMILARITY)
 
 
@@ -183,10 +184,8 @@ SENSITIVITY = Experiment(
 CURVES = Experiment(
     title="Test accuracy after every epoch on CIFAR-100",
     scales={
-        FULL: Scale("as in the paper", _cifar100(None, CONTINUOUS, track_test=True)),
-        "small": Scale(
-            ABOUT_SMALL_CIFAR, _cifar100(10_000, CONTINUOUS, track_test=True, patience=20)
-        ),
+        FULL: Scale("as in the paper", _cifar100(None, *BOTH, track_test=True)),
+        "small": Scale(ABOUT_SMALL_CIFAR, _cifar100(10_000, *BOTH, track_test=True, patience=20)),
     },
     figure="curves",
 )
