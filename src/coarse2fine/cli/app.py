@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from ..errors import MissingExtraError, RunError
 from . import (
+    data,
     demo,
     evaluate,
     export,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 COMMANDS = {
     "demo": demo,
+    "data": data,
     "train": train,
     "report": report,
     "figure": figure,

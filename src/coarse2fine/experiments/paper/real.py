@@ -169,6 +169,11 @@ def _cifar100(size: int | None, *variants: Variant, **settings: Any) -> tuple[Se
     return (setting("cifar100", size, "cnn", variants, **settings),)
 
 
+SMALL_CIFAR = (
+    setting("cifar10", 10_000, "cnn", (CONTINUOUS,)),
+    *_cifar100(10_000, CONTINUOUS),
+)
+
 SENSITIVITY = Experiment(
     title="Accuracy against the curriculum's length T on CIFAR-100",
     scales={
@@ -197,7 +202,7 @@ CONFUSION = Experiment(
             "as in the paper, and CIFAR-100 too",
             (setting("cifar10", None, "cnn", (CONTINUOUS,)), *_cifar100(None, CONTINUOUS)),
         ),
-        "small": Scale(f"CIFAR-100, {FEWER}", _cifar100(10_000, CONTINUOUS)),
+        "small": Scale(f"CIFAR-10 and CIFAR-100, {FEWER}", SMALL_CIFAR),
     },
     figure="confusion",
 )
@@ -214,8 +219,8 @@ HIERARCHY = Experiment(
             ),
         ),
         "small": Scale(
-            f"CIFAR-100, {FEWER}; and Shapes, {shapes.ABOUT_SMALL}",
-            (*_cifar100(10_000, CONTINUOUS), shapes.shapes(150, SHAPES, **shapes.SMALL)),
+            f"CIFAR-10 and CIFAR-100, {FEWER}; and Shapes, {shapes.ABOUT_SMALL}",
+            (*SMALL_CIFAR, shapes.shapes(150, SHAPES, **shapes.SMALL)),
         ),
     },
     figure="hierarchy",
