@@ -117,6 +117,7 @@ def test_coarse_stages_are_stored_and_drawn_dotted_each_by_itself():
         x, y = line.get_data()
         assert list(x) == [1, 2, 2, 3, 3]
         np.testing.assert_allclose(y, [50, 60, np.nan, 30, np.nan])
+    assert max(axes.get_yticks()) <= 100
     values = results_from_dict(content(one, figure="curves")).rows[0].values
     stored = json.loads(json.dumps(values_to_dict("curves", values)))["curves"]
     assert [it.get("coarse_accuracy") for it in stored] == [

@@ -315,6 +315,8 @@ def _draw_marks(axes: Any, groups: list[list[Mark]]) -> None:
     if not groups:
         return
     low, high = axes.get_ylim()
+    ticks = [tick for tick in axes.get_yticks() if low <= tick <= min(high, 100)]
+    axes.set_yticks(ticks)  # none above, where there is nothing but labels
     axes.set_ylim(low, high + HEADROOM * (high - low))
     for group in groups:
         for epoch, _ in group:
