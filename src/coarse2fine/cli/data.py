@@ -75,8 +75,10 @@ def command(
 
 def _check_examples(path: Path, names: Sequence[str]) -> None:
     """Refuse what cannot be drawn before data is read."""
+    from ..errors import require
     from ..figures.style import check_format
 
+    require("matplotlib", "report")
     if len(names) > 1:
         raise ValueError(f"--examples draws the images of one data set. Got {', '.join(names)}.")
     check_format(path)
