@@ -90,7 +90,7 @@ def test_fewer_seeds_show_their_table_and_leave_the_file_of_more_alone(zoo, tmp_
     code, out, err = zoo("--seeds", "1")
     assert code == 0
     assert err.splitlines()[1:] == [
-        f"{path} is left as it is, as it has results of more runs than these."
+        f"{path} is left as it is, as it has results of more runs or seeds than these."
     ]
     lines = out.splitlines()
     assert [line.split()[1] for line in lines[3:5]] == ["1", "1"]

@@ -105,6 +105,20 @@ def test_fewer_seeds_leave_the_results_of_more_alone(here):
     assert fewer.table().splitlines()[1].split()[2] == "1"
 
 
+def test_more_runs_of_fewer_seeds_do_not_replace_a_file(here):
+    experiment(seeds=(0, 1), only=("nbdt",)).run()
+    both = here / "runs" / "animals.ANIMALS.json"
+    (here / "runs" / "animals.ANIMALS-only-nbdt.json").rename(both)
+    before = both.read_bytes()
+    assert read_results(both).extent == (4, 2)
+    one = experiment(seeds=(0,))
+    one.settings += one.settings  # as if more were declared by now
+    one.run()
+    assert one.results.extent == (6, 1)
+    assert one.is_kept
+    assert both.read_bytes() == before
+
+
 @pytest.mark.usefixtures("here")
 def test_as_many_runs_replace_a_file_and_so_does_anything_a_damaged_one():
     experiment(seeds=(0,)).run()

@@ -113,7 +113,7 @@ def command(
         return
     errors = _run(wanted, executor)
     if wanted.is_kept:
-        say(f"{wanted.path} is left as it is, as it has results of more runs than these.")
+        say(f"{wanted.path} is left as it is, as it has results of more runs or seeds than these.")
     _show(wanted.results, None if wanted.is_kept else wanted.out, as_json=as_json)
     reproduce.check_errors(errors, len(wanted.tasks))
 

@@ -50,7 +50,7 @@ class Reproduction:
 
     Attributes:
         path: The file of its results.
-        is_kept: Whether that file has been left alone, as it has results of more runs.
+        is_kept: Whether that file has been left alone, as it has results of more runs or seeds.
     """
 
     def __init__(
@@ -124,10 +124,11 @@ class Reproduction:
     def store(self) -> None:
         """Store the results of all that is done, with the table and the figure.
 
-        A file that has results of more runs, such as those of more seeds, is left alone.
+        A file that has results of more runs, or of more seeds, is left alone.
         """
         results = self.results
-        self.is_kept = _runs_stored(self.path) > results.num_runs
+        both = zip(_stored_extent(self.path), results.extent, strict=True)
+        self.is_kept = any(stored > own for stored, own in both)
         if not self.is_kept:
             write_results(self.path, results)
             draw(results, self.path)
@@ -153,12 +154,12 @@ class Reproduction:
         )
 
 
-def _runs_stored(path: Path) -> int:
-    """Return how many runs a file has results of; none where it cannot be read."""
+def _stored_extent(path: Path) -> tuple[int, int]:
+    """Return of how many runs and seeds a file has results; of none where it cannot be read."""
     try:
-        return read_results(path).num_runs
+        return read_results(path).extent
     except RunError:  # there is no such file, or one that only a new one can mend
-        return 0
+        return 0, 0
 
 
 def redraw(

@@ -160,9 +160,10 @@ class Results:
         return f"{self.title}; scale {self.scale}: {self.about}"
 
     @property
-    def num_runs(self) -> int:
-        """How many trainings it has results of."""
-        return sum(len(row.runs) for row in self.rows)
+    def extent(self) -> tuple[int, int]:
+        """Of how many trainings, and of how many seeds, there are results."""
+        runs = [run for row in self.rows for run in row.runs]
+        return len(runs), len({run.seed for run in runs})
 
 
 def collect(
