@@ -45,6 +45,7 @@ SHORT: dict[str, Any] = {
 PAIR = torch.arange(120.0).view(60, 2), torch.arange(60) % 3
 ARGUMENTS = {
     "demo": [],
+    "data": ["rows.csv"],
     "train": ["rows.csv", "--epochs", "2", "--curriculum-epochs", "1", "--batch-size", "16"],
     "train --dry-run": ["rows.csv"],
     "train --tensorboard": ["rows.csv", "--epochs", "2", "--curriculum-epochs", "1"],
@@ -52,6 +53,7 @@ ARGUMENTS = {
     "figure": ["curves", "RUN"],
     "hierarchy": ["RUN"],
     "hierarchy edit": ["hierarchy.json", "--no-browser"],
+    "hierarchy compare": ["RUN/seed-0/baseline", "RUN/seed-0/continuous"],
     "evaluate": ["RUN", "rows.csv"],
     "predict": ["RUN", "rows.csv"],
     "export": ["RUN", "--out", "exported"],

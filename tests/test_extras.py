@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 WALK = Path(extras_walk.__file__)
 FITS = ("fit", "fit on tensors", "fit on a table", "c2f train", "c2f train --dry-run", "c2f demo")
 TRAINS = (*FITS, "c2f train --tensorboard", "c2f paper")
-TABLES = ("fit on a table", "c2f train", "c2f train --dry-run", "c2f evaluate", "c2f predict")
+READS = ("c2f data", "c2f evaluate", "c2f predict")
+TABLES = ("fit on a table", "c2f train", "c2f train --dry-run", *READS)
 COMMAND_ENTRIES = tuple(f"c2f {words}" for words in extras_walk.ARGUMENTS)
 # What needs each library, by the extra that installs it.
 NEEDS = {

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agreement import adjusted_rand_index, distance_correlation, level_agreements
     from .clustering import Clustering, cluster_distances, cluster_embeddings
     from .curriculum import Curriculum, level_accuracy
     from .distances import class_distances
@@ -52,6 +53,7 @@ _HOMES = {
     "Result": "runs.result",
     "RunError": "errors",
     "RunResult": "runs.result",
+    "adjusted_rand_index": "agreement",
     "balanced_accuracy": "metrics",
     "best_candidate": "lengths",
     "capped_length": "lengths",
@@ -62,12 +64,14 @@ _HOMES = {
     "coarse_cross_entropy": "functional",
     "coarse_log_softmax": "functional",
     "confusion_matrix": "metrics",
+    "distance_correlation": "agreement",
     "epochs_to_reach": "lengths",
     "export_model": "inference.export",
     "find_head": "heads",
     "fit": "training.fit",
     "level_accuracies": "metrics",
     "level_accuracy": "curriculum",
+    "level_agreements": "agreement",
     "load_classifier": "inference.load",
     "load_export": "inference.folder",
     "mistake_heights": "metrics",
@@ -91,6 +95,7 @@ __all__ = [
     "Result",
     "RunError",
     "RunResult",
+    "adjusted_rand_index",
     "balanced_accuracy",
     "best_candidate",
     "capped_length",
@@ -101,12 +106,14 @@ __all__ = [
     "coarse_cross_entropy",
     "coarse_log_softmax",
     "confusion_matrix",
+    "distance_correlation",
     "epochs_to_reach",
     "export_model",
     "find_head",
     "fit",
     "level_accuracies",
     "level_accuracy",
+    "level_agreements",
     "load_classifier",
     "load_export",
     "mistake_heights",

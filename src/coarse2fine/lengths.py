@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 
 def epochs_to_reach(accuracies: Sequence[float], fraction: float = 0.9) -> int:
@@ -40,6 +40,13 @@ def share_of_best_epoch(accuracies: Sequence[float], fraction: float = 0.9) -> i
     _check_accuracies(accuracies)
     best = max(range(len(accuracies)), key=lambda index: accuracies[index]) + 1
     return max(1, int(fraction * best + 0.5))  # half up, where round() would go to even
+
+
+# The rules that look at how a baseline trained, by the names that settings have for them.
+RULES: Mapping[str, Callable[[Sequence[float]], int]] = {
+    "reach-90": epochs_to_reach,
+    "best-epoch": share_of_best_epoch,
+}
 
 
 def best_candidate(candidates: Sequence[int], accuracies: Sequence[float]) -> int:

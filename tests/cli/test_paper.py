@@ -83,6 +83,21 @@ def test_it_ends_with_the_table_and_where_it_lies(zoo, tmp_path):
     assert [line.rpartition(": ")[2] for line in out.splitlines()] == ["done"] * 3
 
 
+def test_fewer_seeds_show_their_table_and_leave_the_file_of_more_alone(zoo, tmp_path):
+    zoo("--seeds", "2")
+    path = tmp_path / "runs" / "paper" / "zoo.ZOO.json"
+    before = path.read_bytes()
+    code, out, err = zoo("--seeds", "1")
+    assert code == 0
+    assert err.splitlines()[1:] == [
+        f"{path} is left as it is, as it has results of more runs or seeds than these."
+    ]
+    lines = out.splitlines()
+    assert [line.split()[1] for line in lines[3:5]] == ["1", "1"]
+    assert "Table and figure" not in out
+    assert path.read_bytes() == before
+
+
 def test_json_is_all_that_is_written(zoo, tmp_path):
     code, out, _ = zoo("--json", "--out", "here", "--epochs", "2", "--seeds", "2")
     assert code == 0

@@ -1,11 +1,13 @@
 """What an experiment is made of, what is chosen of it, and where its runs lie."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from coarse2fine.experiments import EXPERIMENTS, declaration, find_experiment
 from coarse2fine.experiments.declaration import Experiment, Scale, Setting, Variant, chosen
+from coarse2fine.experiments.tasks import expand
 
 CURRICULUM, SPL = Variant("continuous", label="C2F"), Variant("spl")
 ANIMALS = {"data": "animals.csv", "model": "mlp"}
@@ -193,6 +195,19 @@ def test_a_name_means_the_same_in_all_experiments_that_share_a_directory():
                 for variant in row.variants:
                     config = row.config(variant, (0,))
                     assert meanings.setdefault((row.folder, variant.name), config) == config
+
+
+def test_curves_and_sensitivity_share_their_trainings():
+    curves, lengths = (
+        {task.path: task.settings for task in expand(rows, (0,), Path())}
+        for rows in (
+            find_experiment(it).scales["small"].settings for it in ("curves", "sensitivity")
+        )
+    )
+    assert [path.name for path in curves] == ["baseline", "continuous", "staged"]
+    shared = curves.keys() & lengths.keys()
+    assert {path.name for path in shared} == {"baseline", "continuous"}
+    assert all(curves[path] == lengths[path] for path in shared)
 
 
 def test_an_unknown_experiment_is_told_with_those_there_are():

@@ -159,20 +159,34 @@ def test_a_note_on_what_has_not_levelled_off():
 
 
 @pytest.mark.parametrize(
-    ("paper", "is_noted"),
+    ("paper", "side"),
     [
-        ([4.0, 0.0], False),  # two standard errors above what was found
-        ([4.1, 0.0], True),
-        ([4.1, 1.0], False),  # the paper's own error counts too
-        ([9.0, None], False),  # of which nobody knows how sure it is
-        ([-9.0, 0.1], False),
+        ([4.0, 0.0], None),  # two standard errors above what was found
+        ([4.1, 0.0], "below"),
+        ([4.1, 1.0], None),  # the paper's own error counts too
+        ([9.0, None], None),  # of which nobody knows how sure it is
+        ([0.0, 0.0], None),
+        ([-0.1, 0.0], "above"),
+        ([-0.1, 1.0], None),
     ],
 )
-def test_a_note_on_a_gain_below_the_papers_by_more_than_two_errors(paper, is_noted):
+def test_a_note_on_a_gain_unlike_the_papers_by_more_than_two_errors(paper, side):
     gains = {"baseline": [20.0, 30.0], "continuous": [21.0, 33.0]}  # 2 ± 1
     found = notes(two_seeds(contents.row(gains, "animals", paper={"continuous": paper})))
-    line = "animals: the gain of C2F is 2.1 standard errors below the paper's."
-    assert found == ([line] if is_noted else [])
+    line = f"animals: the gain of C2F is 2.1 standard errors {side} the paper's."
+    assert found == ([line] if side else [])
+
+
+def test_a_note_on_where_t_was_cut_and_none_where_it_is_as_long_by_itself():
+    runs = [
+        contents.run("baseline", 0, 20.0),
+        contents.run("continuous", 0, 21.0, curriculum_epochs=66),
+    ]
+    row = contents.row(label="animals", runs=runs)
+    assert notes({**contents.content(row), "seeds": [0]}) == []
+    assert notes({**contents.content({**row, "cut": 1}), "seeds": [0]}) == [
+        "animals: T is cut to 66, a third of the epochs, in 1 runs."
+    ]
 
 
 def test_a_single_run_is_not_held_against_the_paper():

@@ -10,7 +10,8 @@ from contents import content, draw_figure, legend, lines, row, stored_values, va
 from torch import nn
 
 from coarse2fine import Hierarchy, fit
-from coarse2fine.experiments.figures import FIGURES
+from coarse2fine.experiments.content import results_from_dict
+from coarse2fine.experiments.figures import FIGURES, values_to_dict
 from coarse2fine.figures import confusion
 from coarse2fine.figures.style import save
 
@@ -101,6 +102,28 @@ def test_without_test_accuracies_a_curve_is_that_of_the_validation_samples(runs,
     (found,) = stored_values("curves", [noted(runs[0], tmp_path, None, 0.5)])["curves"]
     assert (found["val_accuracy"], found["level"]) == ([None, 0.5], [0, 0])
     assert "test_accuracy" not in found
+
+
+def test_coarse_stages_are_stored_and_drawn_dotted_each_by_itself():
+    staged = curve("staged", 0, [None, None, None, 0.2, 0.4], [0, 0, 1, 2, 2])
+    staged |= {"coarse_accuracy": [0.5, 0.6, 0.3, None, None]}
+    other = {**staged, "seed": 1}
+    one = row(curves=[curve("baseline", 0, [0.1] * 5), staged, other], variants=TWO)
+    (axes,) = draw_figure("curves", content(one)).axes
+    dotted = [line for line in axes.lines if line.get_linestyle() == ":"]
+    label = "staged C2F, on clusters"
+    assert [line.get_label() == label for line in dotted] == [True, False]  # once for all seeds
+    for line in dotted:
+        x, y = line.get_data()
+        assert list(x) == [1, 2, 2, 3, 3]
+        np.testing.assert_allclose(y, [50, 60, np.nan, 30, np.nan])
+    assert max(axes.get_yticks()) <= 100
+    values = results_from_dict(content(one, figure="curves")).rows[0].values
+    stored = json.loads(json.dumps(values_to_dict("curves", values)))["curves"]
+    assert [it.get("coarse_accuracy") for it in stored] == [
+        None,
+        *[[0.5, 0.6, 0.3, None, None]] * 2,
+    ]
 
 
 def test_runs_that_noted_no_accuracy_have_no_curve(runs, tmp_path):

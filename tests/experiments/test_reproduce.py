@@ -91,6 +91,47 @@ def test_more_seeds_and_more_methods_only_add(here):
     assert files(here).items() >= before.items()
 
 
+def test_fewer_seeds_leave_the_results_of_more_alone(here):
+    stored = [here / "runs" / f"animals.ANIMALS.{kind}" for kind in ("json", "md")]
+    more = experiment(seeds=(0, 1))
+    more.run()
+    assert not more.is_kept
+    before = [path.read_bytes() for path in stored]
+    fewer = experiment(seeds=(1,))
+    fewer.run()
+    assert fewer.is_kept
+    assert [path.read_bytes() for path in stored] == before
+    assert [run.seed for run in fewer.results.rows[0].runs] == [1, 1, 1]
+    assert fewer.table().splitlines()[1].split()[2] == "1"
+
+
+def test_more_runs_of_fewer_seeds_do_not_replace_a_file(here):
+    experiment(seeds=(0, 1), only=("nbdt",)).run()
+    both = here / "runs" / "animals.ANIMALS.json"
+    (here / "runs" / "animals.ANIMALS-only-nbdt.json").rename(both)
+    before = both.read_bytes()
+    assert read_results(both).extent == (4, 2)
+    one = experiment(seeds=(0,))
+    one.settings += one.settings  # as if more were declared by now
+    one.run()
+    assert one.results.extent == (6, 1)
+    assert one.is_kept
+    assert both.read_bytes() == before
+
+
+@pytest.mark.usefixtures("here")
+def test_as_many_runs_replace_a_file_and_so_does_anything_a_damaged_one():
+    experiment(seeds=(0,)).run()
+    other = experiment(seeds=(1,))
+    other.run()
+    assert not other.is_kept
+    assert read_results(other.path).seeds == (1,)
+    other.path.write_text("{")
+    other.store()
+    assert not other.is_kept
+    assert read_results(other.path).seeds == (1,)
+
+
 def test_data_that_are_missing_fail_alone_and_the_rest_is_stored(here):
     errors = experiment(scale="with-lost", seeds=(0,)).run()
     names = [(task.setting.label, task.name) for task in errors]

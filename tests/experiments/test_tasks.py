@@ -8,6 +8,7 @@ from dataclasses import replace
 import animals
 import filelock
 import pytest
+from made_runs import make_run
 
 from coarse2fine import Hierarchy, RunError, fit
 from coarse2fine.experiments import tasks as experiments_tasks
@@ -60,6 +61,26 @@ def test_a_baseline_goes_on_for_as_many_epochs_as_the_longest_variant(here):
     assert longer_baselines(settings, (0, 1), store) == []
     assert collect(*settings, (0,), store).of("baseline") == (result,)
     assert baseline.result == first
+
+
+@pytest.mark.parametrize(
+    ("curve", "rule", "cut"),
+    [
+        # By its rule T is 3, as long as it was; in the second curve 4.
+        ([0.1, 0.2, 0.9, 0.9, 0.9, 0.9], "reach-90", 0),
+        ([0.1, 0.2, 0.3, 0.9, 0.9, 0.9], "reach-90", 1),
+        ([0.1, 0.2, 0.3, 0.9, 0.9, 0.9], "best-epoch", 1),
+        ([0.1, 0.2, 0.3, 0.9, 0.9, 0.9], 3, 0),
+    ],
+)
+def test_a_t_is_cut_where_its_rule_would_have_it_longer(here, curve, rule, cut):
+    baseline, _ = found = tasks(here, Variant("continuous"), curriculum_epochs=rule, epochs=9)
+    for task in found:
+        made = {"predictions": [0, 1], "targets": [0, 1], "curve": curve, "epochs": 6}
+        result = make_run(task.path, method=task.name, **made)
+    assert result.curriculum_epochs == 3
+    row = collect(baseline.setting, (0,), here / "runs")
+    assert (row.cut, len(row.runs)) == (cut, 2)
 
 
 def test_a_variant_has_the_hierarchy_that_it_is_given(here):

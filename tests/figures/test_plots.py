@@ -63,6 +63,20 @@ def test_epochs_without_accuracy_are_a_gap():
     assert line["mode"] == "markers"  # as a line of a single point shows nothing
 
 
+def test_coarse_stages_are_dotted_lines_of_their_clusters():
+    nan = math.nan
+    own = [
+        Curve("staged", seed, [nan, nan, nan, 5.0], [0, 0, 1, 2], True, [50.0, 60.0, 30.0, nan])
+        for seed in (0, 1)
+    ]
+    lines = [line for line in curves(own).data if line.line.dash == "dot"]
+    assert [line.name for line in lines] == ["staged, on clusters"] * 2
+    assert [line.showlegend for line in lines] == [True, False]
+    assert lines[0].x == (1, 2, 2, 3, 3)
+    assert list(lines[0].y)[:2] == [50, 60]
+    assert math.isnan(lines[0].y[2])  # a gap
+
+
 def test_levels_of_the_first_curriculum_are_marked_where_they_begin():
     long = curve("continuous", 0, [1.0] * 40, [0] * 10 + [1] * 10 + [2] * 20)
     figure = curves([*PLAIN, long, curve("staged", 0, [1.0] * 40, [0] * 3 + [1] * 37)])

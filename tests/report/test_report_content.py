@@ -103,6 +103,7 @@ def test_curves_are_in_percent_with_the_level_of_every_epoch(made, tmp_path):
         "accuracy": [None, 25, 50, 75],
         "level": [0, 0, 1, 1],
         "is_test": True,
+        "coarse": [],
     }
     assert [curve["is_test"] for curve in curves] == [False, True]
 

@@ -253,5 +253,5 @@ def test_the_recipes_are_those_of_the_paper():
     assert BIG.milestones == pytest.approx((3 / 7, 5 / 7))
     assert (BIG.augment, BIG.normalise, BIG.val_share) == (True, True, 0.1)
     assert RECIPES["cnn"] is SMALL
-    assert {RECIPES[name] for name in ("resnet18", "resnet50", "wrn-28-10")} == {BIG}
+    assert {RECIPES[name] for name in ("resnet20", "resnet18", "resnet50", "wrn-28-10")} == {BIG}
     assert recipe_for(None) == recipe_for("mine:Net") == SMALL

@@ -142,12 +142,26 @@ def test_the_test_accuracy_of_every_epoch_is_noted_and_has_no_effect(method, tmp
     silent = train(tmp_path / "silent", method, epochs=3)
     lines, others = metrics(tracked.path), metrics(silent.path)
     assert same_tensors(weights(tracked), weights(silent))
-    assert [{k: v for k, v in line.items() if k != "test_accuracy"} for line in lines] == others
+    noted = ("test_accuracy", "test_level_accuracy")
+    assert [{k: v for k, v in line.items() if k not in noted} for line in lines] == others
     last = [line["test_accuracy"] for line in lines if line["accuracy"] is not None]
     assert last[tracked.best_epoch - 1] == pytest.approx(tracked.accuracy)
     coarse = [line["test_accuracy"] for line in lines if line["accuracy"] is None]
     assert coarse == [None] * (6 if method == "staged" else 0)
-    assert all("test_accuracy" not in line for line in others)
+    assert all(line.keys().isdisjoint(noted) for line in others)
+
+
+def test_a_coarse_stage_is_tested_on_the_clusters_of_its_level(tmp_path):
+    run = train(tmp_path, "staged", epochs=3, track_test=True)
+    lines = metrics(run.path)
+    assert len(lines) == 9
+    for line in lines:
+        is_coarse = line["level"] < 2
+        assert (line["test_accuracy"] is None) == is_coarse
+        assert 0 <= line["test_level_accuracy"] <= 1
+        if not is_coarse:
+            assert line["test_level_accuracy"] == line["test_accuracy"]
+    assert lines[2]["test_level_accuracy"] > run.accuracy
 
 
 # ---------------------------------------------------------- what a baseline depends on

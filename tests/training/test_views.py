@@ -76,6 +76,28 @@ def test_else_a_curve_is_of_the_validation_samples(finished):
     assert math.isnan(curve.accuracy[1])
 
 
+def test_coarse_stages_have_the_accuracy_on_their_clusters(finished):
+    epochs = [
+        {"level": 0, "accuracy": None, "level_accuracy": 0.9},
+        {"level": 0, "accuracy": None, "level_accuracy": 0.8},
+        {"level": 1, "accuracy": None, "level_accuracy": 0.5},
+        {"level": 2, "accuracy": 0.3, "level_accuracy": 0.3},
+    ]
+    curve = learning_curve(finished("staged", 3, epochs=epochs))
+    assert curve.coarse[:3] == [90.0, 80.0, 50.0]
+    assert math.isnan(curve.coarse[3])
+    tested = [
+        {**line, "test_accuracy": line["accuracy"], "test_level_accuracy": 0.6} for line in epochs
+    ]
+    curve = learning_curve(finished("staged", 4, epochs=tested))
+    assert curve.coarse[:3] == pytest.approx([60.0, 60.0, 60.0])
+    # A run from before these were noted has none, and neither has one that always knows classes.
+    for line in tested:
+        del line["test_level_accuracy"]
+    assert learning_curve(finished("staged", 5, epochs=tested)).coarse == []
+    assert learning_curve(finished("continuous", 3, epochs=epochs[3:])).coarse == []
+
+
 # ---------------------------------------------------------------------------- confusions
 
 

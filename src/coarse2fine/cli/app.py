@@ -14,11 +14,13 @@ import typer
 from .. import __version__
 from ..errors import MissingExtraError, RunError
 from . import (
+    data,
     demo,
     evaluate,
     export,
     figure,
     hierarchy,
+    hierarchy_compare,
     hierarchy_edit,
     paper,
     predict,
@@ -40,11 +42,13 @@ app = typer.Typer(
 )
 COMMANDS = {
     "demo": demo,
+    "data": data,
     "train": train,
     "report": report,
     "figure": figure,
     "hierarchy": hierarchy,
     "hierarchy edit": hierarchy_edit,
+    "hierarchy compare": hierarchy_compare,
     "predict": predict,
     "evaluate": evaluate,
     "export": export,

@@ -29,7 +29,7 @@ EXAMPLES = (
 )
 NAMES = (
     "shapes-size, shapes-metrics, real-size, methods, staged, sensitivity, curves, confusion, "
-    "hierarchy, imagenet, dependable, levels or worth; or package.module:NAME."
+    "hierarchy, imagenet, dependable, levels, worth or modern; or package.module:NAME."
 )
 
 
@@ -90,7 +90,6 @@ def command(
     it.
     """
     from ..experiments import reproduce
-    from ..experiments.content import read_results
 
     if source is not None:
         _check_only_drawn(seeds=seeds, data=folder, executor=executor != "processes", dry=dry_run)
@@ -113,7 +112,9 @@ def command(
             show(f"{task}: {'done' if task.is_done else 'to do'}")
         return
     errors = _run(wanted, executor)
-    _show(read_results(wanted.path), wanted.out, as_json=as_json)
+    if wanted.is_kept:
+        say(f"{wanted.path} is left as it is, as it has results of more runs or seeds than these.")
+    _show(wanted.results, None if wanted.is_kept else wanted.out, as_json=as_json)
     reproduce.check_errors(errors, len(wanted.tasks))
 
 
@@ -142,7 +143,8 @@ def _run(wanted: Reproduction, executor: str) -> dict[Task, BaseException]:
         board.close()
 
 
-def _show(results: Results, folder: Path, *, as_json: bool) -> None:
+def _show(results: Results, folder: Path | None, *, as_json: bool) -> None:
+    """Show results, and the folder that table and figure are in; None where they are in none."""
     from ..experiments.content import results_to_dict
     from ..experiments.tables import table
 
@@ -150,4 +152,6 @@ def _show(results: Results, folder: Path, *, as_json: bool) -> None:
         show(json.dumps(results_to_dict(results)))
         return
     show(results.heading)
-    show(f"{table(results)}\n\nTable and figure are in {folder}.")
+    show(table(results))
+    if folder is not None:
+        show(f"\nTable and figure are in {folder}.")

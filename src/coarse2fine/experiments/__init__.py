@@ -24,6 +24,7 @@ EXPERIMENTS = {
     "dependable": "coarse2fine.experiments.paper.dependable:DEPENDABLE",
     "levels": "coarse2fine.experiments.paper.dependable:LEVELS",
     "worth": "coarse2fine.experiments.paper.dependable:WORTH",
+    "modern": "coarse2fine.experiments.paper.modern:MODERN",
 }
 
 

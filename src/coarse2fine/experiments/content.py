@@ -135,6 +135,7 @@ def _row_to_dict(row: Row, figure: str | None) -> Json:
         "runs": [run.to_dict() for run in row.runs],
         "versions": [dict(versions) for versions in row.versions],
         **({"chosen_among": list(row.chosen_among)} if row.chosen_among else {}),
+        **({"cut": row.cut} if row.cut else {}),
         # For those who read the file: here they are computed from the runs.
         "gains": {
             name: paired(gains).to_dict()
@@ -156,6 +157,7 @@ def _row_from_dict(row: Json, figure: str | None) -> Row:
         runs=tuple(RunResult.from_dict(run, Path()) for run in row["runs"]),  # anywhere by now
         versions=tuple(row.get("versions", [])),
         chosen_among=tuple(row.get("chosen_among", [])),
+        cut=row.get("cut", 0),
         values=values_from_dict(figure, row),
     )
 

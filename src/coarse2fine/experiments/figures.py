@@ -94,20 +94,27 @@ def _curves_to_list(curves: Sequence[Curve]) -> list[Json]:
         {
             "method": curve.method,
             "seed": curve.seed,
-            "test_accuracy" if curve.is_test else "val_accuracy": [
-                None if math.isnan(x) else round(x / 100, DECIMALS) for x in curve.accuracy
-            ],
+            "test_accuracy" if curve.is_test else "val_accuracy": _shares(curve.accuracy),
             "level": curve.level,
+            **({"coarse_accuracy": _shares(curve.coarse)} if curve.coarse else {}),
         }
         for curve in curves
     ]
 
 
+def _shares(percents: Sequence[float]) -> list[float | None]:
+    return [None if math.isnan(x) else round(x / 100, DECIMALS) for x in percents]
+
+
+def _percents(shares: Sequence[float | None]) -> list[float]:
+    return [math.nan if share is None else 100 * share for share in shares]
+
+
 def _curve_from_dict(curve: Json) -> Curve:
     is_test = "test_accuracy" in curve
-    shares = curve["test_accuracy" if is_test else "val_accuracy"]
-    accuracy = [math.nan if share is None else 100 * share for share in shares]
-    return Curve(curve["method"], curve["seed"], accuracy, curve["level"], is_test)
+    accuracy = _percents(curve["test_accuracy" if is_test else "val_accuracy"])
+    coarse = _percents(curve.get("coarse_accuracy", []))
+    return Curve(curve["method"], curve["seed"], accuracy, curve["level"], is_test, coarse)
 
 
 def _curves_from_list(curves: list[Json]) -> list[Curve]:

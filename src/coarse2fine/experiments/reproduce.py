@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from html import escape
@@ -13,7 +14,14 @@ from ..errors import RunError, require
 from ..figures.style import save
 from ..runs.writer import RunWriter, versions
 from . import find_experiment
-from .content import damage_named, file_of, read_results, write_results
+from .content import (
+    damage_named,
+    file_of,
+    read_results,
+    results_from_dict,
+    results_to_dict,
+    write_results,
+)
 from .declaration import FULL, chosen
 from .executors import check_executor
 from .figures import draw_figure
@@ -42,6 +50,7 @@ class Reproduction:
 
     Attributes:
         path: The file of its results.
+        is_kept: Whether that file has been left alone, as it has results of more runs or seeds.
     """
 
     def __init__(
@@ -67,6 +76,7 @@ class Reproduction:
         found = folder or os.environ.get(VARIABLE)
         self.folder = Path(found).resolve() if found else None
         self.path = file_of(name, scale, self.out, only, epochs)
+        self.is_kept = False
         self._check()
 
     def _check(self) -> None:
@@ -108,14 +118,26 @@ class Reproduction:
             self.store()
 
     def table(self) -> str:
-        """Return the table of what is stored, as plain text."""
-        return table(read_results(self.path))
+        """Return the table of all that is done, as plain text."""
+        return table(self.results)
 
     def store(self) -> None:
-        """Store the results of all that is done, with the table and the figure."""
-        write_results(self.path, self._results())
+        """Store the results of all that is done, with the table and the figure.
+
+        A file that has results of more runs, or of more seeds, is left alone.
+        """
+        results = self.results
+        both = zip(_stored_extent(self.path), results.extent, strict=True)
+        self.is_kept = any(stored > own for stored, own in both)
+        if not self.is_kept:
+            write_results(self.path, results)
+            draw(results, self.path)
+
+    @property
+    def results(self) -> Results:
+        """What came out of all that is done."""
         # Accuracies are rounded in the file: drawn again, the figure must be the same.
-        draw(read_results(self.path), self.path)
+        return results_from_dict(json.loads(json.dumps(results_to_dict(self._results()))))
 
     def _results(self) -> Results:
         figure = self.experiment.figure
@@ -130,6 +152,14 @@ class Reproduction:
             versions=versions(),
             rows=tuple(collect(row, self.seeds, self.out, figure) for row in self.settings),
         )
+
+
+def _stored_extent(path: Path) -> tuple[int, int]:
+    """Return of how many runs and seeds a file has results; of none where it cannot be read."""
+    try:
+        return read_results(path).extent
+    except RunError:  # there is no such file, or one that only a new one can mend
+        return 0, 0
 
 
 def redraw(

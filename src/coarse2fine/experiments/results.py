@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..lengths import RULES
 from ..runs.config import Config
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
@@ -31,6 +32,7 @@ class Row:
         versions: Of Python and the libraries that made the runs; where they differ, all.
             Defaults to none.
         chosen_among: See `Setting`. Defaults to none.
+        cut: In how many runs T is shorter than its rule would have it. Defaults to 0.
         values: What the figure shows beside these results, see `coarse2fine.experiments.figures`.
             Defaults to None: nothing.
     """
@@ -44,6 +46,7 @@ class Row:
     runs: tuple[RunResult, ...]
     versions: tuple[Mapping[str, str], ...] = ()
     chosen_among: tuple[str, ...] = ()
+    cut: int = 0
     values: Any = None
 
     def of(self, name: str) -> tuple[RunResult, ...]:
@@ -156,6 +159,12 @@ class Results:
         """Its title and scale in a line."""
         return f"{self.title}; scale {self.scale}: {self.about}"
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Of how many trainings, and of how many seeds, there are results."""
+        runs = [run for row in self.rows for run in row.runs]
+        return len(runs), len({run.seed for run in runs})
+
 
 def collect(
     setting: Setting, seeds: tuple[int, ...], store: Path, figure: str | None = None
@@ -181,6 +190,7 @@ def collect(
         runs=runs,
         versions=_versions(runs),
         chosen_among=setting.chosen_among,
+        cut=sum(_is_cut(task) for task in tasks if task.is_done),
         values=figure_values(figure, runs),
     )
 
@@ -189,6 +199,16 @@ def _compared(task: Task) -> RunResult:
     """Return the result of a training, of a baseline's that of the longer one if it is done."""
     longer = task.longer if task.variant is None else task
     return longer.result if longer.is_done else task.result
+
+
+def _is_cut(task: Task) -> bool:
+    """Whether the rule for T would have given more epochs than the training had."""
+    rule = task.setting.config(task.variant, (task.seed,)).curriculum_epochs
+    length = task.result.curriculum_epochs
+    if length is None or rule not in RULES or not task.baseline.is_done:
+        return False
+    lines = Run(task.baseline.path).metrics()
+    return RULES[str(rule)]([line["accuracy"] or 0.0 for line in lines]) > length
 
 
 def _versions(runs: tuple[RunResult, ...]) -> tuple[Mapping[str, str], ...]:

@@ -21,7 +21,6 @@ HEADINGS = (
     "wins",
     "paper",
 )
-CAPPED = ("reach-90", "best-epoch")  # rules for T that are cut to a third of the epochs
 COSTS = ("in all", "minutes")
 Format = Callable[[Sequence[Sequence[str]]], str]
 
@@ -66,20 +65,16 @@ def notes(results: Results) -> list[str]:
                 f"{row.label}: {len(short)} of {len(row.runs)} runs have not levelled off, "
                 f"so that differences may be noise."
             )
-        found += _capped(row)
-        found += _below_paper(row, results.scale)
+        found += _cut(row)
+        found += _unlike_paper(row, results.scale)
     return found
 
 
-def _capped(row: Row) -> list[str]:
+def _cut(row: Row) -> list[str]:
     """Return where the rule for T would have taken more than a third of the epochs."""
-    if row.config["curriculum_epochs"] not in CAPPED:
-        return []
-    cap = row.config["epochs"] // 3
-    given = [v.name for v in row.variants if "curriculum_epochs" in v.settings]
-    lengths = [run.curriculum_epochs for run in row.runs if run.method not in given]
-    cut = sum(length == cap for length in lengths if length is not None)
-    return [f"{row.label}: T is cut to {cap}, a third of the epochs, in {cut} runs."] * bool(cut)
+    cap = max(1, row.config["epochs"] // 3)
+    note = f"{row.label}: T is cut to {cap}, a third of the epochs, in {row.cut} runs."
+    return [note] if row.cut else []
 
 
 def _missing(row: Row, seeds: int) -> list[str]:
@@ -88,19 +83,20 @@ def _missing(row: Row, seeds: int) -> list[str]:
     return [f"{row.label}: {missing} of {wanted} runs are missing."] if missing else []
 
 
-def _below_paper(row: Row, scale: str) -> list[str]:
-    """Return where a gain is below the paper's by more than chance would have it."""
+def _unlike_paper(row: Row, scale: str) -> list[str]:
+    """Return where a gain differs from the paper's by more than chance would have it."""
     found = []
     for variant in row.variants:
         differences = row.gains(variant.name)
         mean, error = row.paper.get(variant.name, (0.0, None))
         if error is not None and len(differences) > 1:
             distance = errors_below(paired(differences), (mean, error))
-            if distance > 2:
+            if abs(distance) > 2:
+                side = "below" if distance > 0 else "above"
                 where = "" if scale == FULL else f", whose scale is another than {scale}"
                 found.append(
-                    f"{row.label}: the gain of {variant.shown} is {distance:.1f} standard "
-                    f"errors below the paper's{where}."
+                    f"{row.label}: the gain of {variant.shown} is {abs(distance):.1f} standard "
+                    f"errors {side} the paper's{where}."
                 )
     return found
 

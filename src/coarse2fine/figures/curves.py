@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,8 @@ from ..runs.result import RunResult
 from .style import FLAT, LineStyle, Panel, add_legend, add_title, draw_panels, line_styles
 from .theme import GREY, INK, Look, graph_objects, looks_of, new_figure, shown
 
-TEST, VALIDATION = "test_accuracy", "accuracy"
+# What is noted of the classes, and of the clusters of the level in force.
+TEST, VALIDATION = ("test_accuracy", "test_level_accuracy"), ("accuracy", "level_accuracy")
 LABEL_ON_PAGE, LABEL_ON_PAPER = 0.12, 0.035  # widths, as shares of that of the panel
 HEADROOM = 0.18  # for the labels of levels, as a share of the panel's height
 Mark = tuple[float, int]  # between which epochs, and the level that begins there
@@ -38,6 +39,8 @@ class Curve:
             none, as in the coarse stages of ``"staged"``.
         level: In force in that epoch; None where the method has no levels.
         is_test: Whether it is on the test samples, else on the validation samples.
+        coarse: The accuracy on the clusters of the level in force, in percent, after the epochs
+            that have none on the classes; nan in all others. Defaults to none: it was not noted.
     """
 
     method: str
@@ -45,6 +48,7 @@ class Curve:
     accuracy: list[float]
     level: list[int | None]
     is_test: bool
+    coarse: list[float] = field(default_factory=list)
 
     @property
     def part(self) -> str:
@@ -73,10 +77,40 @@ def learning_curve(run: RunResult) -> Curve:
 
 
 def _curve(run: RunResult, lines: list[Metrics]) -> Curve:
-    is_test = any(TEST in line for line in lines)
-    found: list[Any] = [line.get(TEST if is_test else VALIDATION) for line in lines]
-    accuracy = [math.nan if value is None else 100 * float(value) for value in found]
-    return Curve(run.method, run.seed, accuracy, [line["level"] for line in lines], is_test)
+    is_test = any(TEST[0] in line for line in lines)
+    fine, level = TEST if is_test else VALIDATION
+    accuracy = [_percent(line.get(fine)) for line in lines]
+    coarse = [_percent(line.get(level)) if line.get(fine) is None else math.nan for line in lines]
+    levels = [line["level"] for line in lines]
+    has_coarse = not all(map(math.isnan, coarse))
+    return Curve(run.method, run.seed, accuracy, levels, is_test, coarse if has_coarse else [])
+
+
+def _percent(share: Any) -> float:
+    return math.nan if share is None else 100 * float(share)
+
+
+def coarse_stages(curve: Curve) -> tuple[list[int], list[float]]:
+    """Return the epochs and accuracies of coarse stages, with a gap of nan after each.
+
+    Examples:
+        >>> nan = math.nan
+        >>> coarse = [50.0, 60.0, 30.0, nan]
+        >>> curve = Curve("staged", 0, [nan, nan, nan, 9.0], [0, 0, 1, 2], True, coarse)
+        >>> coarse_stages(curve)
+        ([1, 2, 2, 3, 3], [50.0, 60.0, nan, 30.0, nan])
+    """
+    epochs: list[int] = []
+    accuracies: list[float] = []
+    for epoch, accuracy in enumerate(curve.coarse, 1):
+        if math.isnan(accuracy):
+            continue
+        epochs.append(epoch)
+        accuracies.append(accuracy)
+        if epoch == len(curve.level) or curve.level[epoch] != curve.level[epoch - 1]:
+            epochs.append(epoch)
+            accuracies.append(math.nan)
+    return epochs, accuracies
 
 
 def mean_accuracy(curves: Sequence[Curve]) -> Array:
@@ -151,6 +185,7 @@ def plot(curves: Sequence[Curve]) -> Any:
 
     The thick line is the mean over seeds. It ends where the first of its seeds does, as it would
     jump there. Dashed lines mark where the first curriculum of several levels goes to the next.
+    Dotted lines are the accuracy on clusters in stages that train on nothing finer.
 
     Args:
         curves: Of the runs, in the order of the legend.
@@ -166,6 +201,7 @@ def plot(curves: Sequence[Curve]) -> Any:
     for method, look in looks_of(curve.method for curve in curves).items():
         own = [curve for curve in curves if curve.method == method]
         figure.add_traces([*_thin_traces(own, look), _trace(mean_accuracy(own), method, look)])
+        figure.add_traces(_coarse_traces(own, look))
     for group in level_marks(curves, LABEL_ON_PAGE):
         _add_marks(figure, group)
     return figure
@@ -185,6 +221,28 @@ def _thin_traces(curves: Sequence[Curve], look: Look) -> list[Any]:
         )
         for curve in curves
     ]
+
+
+def _coarse_traces(curves: Sequence[Curve], look: Look) -> list[Any]:
+    """Return a dotted line for each seed that had coarse stages."""
+    found = [(curve, *coarse_stages(curve)) for curve in curves if curve.coarse]
+    return [
+        graph_objects().Scatter(
+            x=epochs,
+            y=accuracies,
+            name=_coarse_label(shown(curve.method)),
+            mode="lines",
+            line={"width": 1.5, "color": look.colour, "dash": "dot"},
+            showlegend=number == 0,
+            hoverinfo="skip" if number else None,
+            hovertemplate=None if number else "%{y:.2f} %",
+        )
+        for number, (curve, epochs, accuracies) in enumerate(found)
+    ]
+
+
+def _coarse_label(method: str) -> str:
+    return f"{method}, on clusters"
 
 
 def _trace(accuracy: Sequence[float] | Array, method: str, look: Look) -> Any:
@@ -239,6 +297,12 @@ def _draw_method(axes: Any, curves: Sequence[Curve], style: LineStyle) -> None:
     for curve in curves:
         _draw_line(axes, curve.accuracy, linewidth=0.7, alpha=0.5, **{**style, "label": None})
     _draw_line(axes, mean_accuracy(curves), linewidth=2, **style)
+    label: str | None = _coarse_label(style["label"])
+    for curve in curves:
+        if curve.coarse:
+            dotted = {**style, "linestyle": "dotted", "label": label}
+            axes.plot(*coarse_stages(curve), linewidth=1.2, **dotted)
+            label = None  # once for all seeds
 
 
 def _draw_line(axes: Any, accuracy: Sequence[float] | Array, **style: Any) -> None:
@@ -251,6 +315,8 @@ def _draw_marks(axes: Any, groups: list[list[Mark]]) -> None:
     if not groups:
         return
     low, high = axes.get_ylim()
+    ticks = [tick for tick in axes.get_yticks() if low <= tick <= min(high, 100)]
+    axes.set_yticks(ticks)  # none above, where there is nothing but labels
     axes.set_ylim(low, high + HEADROOM * (high - low))
     for group in groups:
         for epoch, _ in group:

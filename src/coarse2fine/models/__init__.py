@@ -19,6 +19,7 @@ __all__ = ["MODELS", "build_model", "default_model", "is_ours"]
 # the models, as the command line does, need not import torch.
 MODELS: dict[str, tuple[Kind, str]] = {
     "cnn": ("image", "coarse2fine.models.cnn:CNN"),
+    "resnet20": ("image", "coarse2fine.models.small_resnet:resnet20"),
     "resnet18": ("image", "coarse2fine.models.resnet:resnet18"),
     "resnet50": ("image", "coarse2fine.models.resnet:resnet50"),
     "wrn-28-10": ("image", "coarse2fine.models.wide_resnet:wrn_28_10"),

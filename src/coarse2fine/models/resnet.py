@@ -70,13 +70,27 @@ class ResNet(nn.Module):
 
 
 class BasicBlock(nn.Module):
-    """Two 3×3 convolutions beside a shortcut."""
+    """Two 3×3 convolutions beside a shortcut.
 
-    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+    Args:
+        inputs: Input channels.
+        outputs: Output channels.
+        stride: Of the first convolution.
+        shortcut: Makes the shortcut from these three. Defaults to None: the identity where it
+            fits, else a 1×1 convolution.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        stride: int,
+        shortcut: Callable[[int, int, int], nn.Module] | None = None,
+    ) -> None:
         super().__init__()
         self.conv1, self.bn1 = conv3(inputs, outputs, stride), nn.BatchNorm2d(outputs)
         self.conv2, self.bn2 = conv3(outputs, outputs), nn.BatchNorm2d(outputs)
-        self.downsample = _shortcut(inputs, outputs, stride)
+        self.downsample = (shortcut or _shortcut)(inputs, outputs, stride)
 
     def forward(self, features: Tensor) -> Tensor:
         """Return the block's features."""

@@ -54,8 +54,8 @@ class Config:
     model: str | None = setting(
         None,
         "training",
-        "Train this model: cnn, resnet18, resnet50, wrn-28-10, bag, transformer, mlp, or your own "
-        "as package.module:callable.",
+        "Train this model: cnn, resnet20, resnet18, resnet50, wrn-28-10, bag, transformer, mlp, or "
+        "your own as package.module:callable.",
         about="A name, or ``package.module:callable``.",
         unset="by the kind of data",
     )

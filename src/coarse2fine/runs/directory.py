@@ -53,6 +53,7 @@ class Metrics(TypedDict, total=False):
     level_accuracy: float | None
     accuracy: float | None
     test_accuracy: float | None
+    test_level_accuracy: float | None
     learning_rate: float
     images_per_second: float
     seconds: float

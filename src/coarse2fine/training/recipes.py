@@ -39,6 +39,7 @@ TRANSFORMER = replace(_ADAM, batch_size=64, epochs=30, patience=10)
 TABLE = replace(_ADAM, batch_size=64, epochs=100, patience=30, normalise=True)
 RECIPES = {
     "cnn": SMALL,
+    "resnet20": BIG,
     "resnet18": BIG,
     "resnet50": BIG,
     "wrn-28-10": BIG,

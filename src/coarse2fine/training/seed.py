@@ -13,7 +13,7 @@ from .. import heads
 from ..data import Data, Source
 from ..data.sampling import balanced_class_weights, warn_of_absent_classes
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
-from ..lengths import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
+from ..lengths import RULES, best_candidate, capped_length
 from ..methods import PLAIN, find_method
 from ..methods.base import Plan
 from ..runs.config import CANDIDATES, WITHOUT_HIERARCHY, Config
@@ -211,8 +211,7 @@ class SeedRuns:
         if self.baseline is None:
             raise ValueError(f"the rule {rule!r} needs a baseline.")
         lines = Run(self.baseline.path).metrics()
-        rules = {"reach-90": epochs_to_reach, "best-epoch": share_of_best_epoch}
-        length = rules[rule]([line["accuracy"] or 0.0 for line in lines])
+        length = RULES[rule]([line["accuracy"] or 0.0 for line in lines])
         capped = capped_length(length, self.config.epochs or 1)
         if capped < length:
             self.remarks["length"] = (

@@ -279,7 +279,7 @@ class Trainer:
         progress, stage = self.progress, self.method.stages[self.progress.stage]
         trained = time.perf_counter() - self.started
         scores = self._scores("val")
-        test_scores = self._scores("test") if self.config.track_test else None
+        tested = self._scores("test") if self.config.track_test else None
         progress.epoch, progress.total = progress.epoch + 1, progress.total + 1
         self._keep_best(stage, scores)
         progress.seconds += time.perf_counter() - self.started
@@ -292,7 +292,8 @@ class Trainer:
                 "val_loss": scores.loss if scores else None,
                 "level_accuracy": scores.level_accuracy if scores else None,
                 "accuracy": scores.accuracy if scores else None,
-                **({"test_accuracy": test_scores.accuracy} if test_scores else {}),
+                **({"test_accuracy": tested.accuracy} if tested else {}),
+                **({"test_level_accuracy": tested.level_accuracy} if tested else {}),
                 "learning_rate": self.optimiser.param_groups[0]["lr"],
                 "images_per_second": len(self.batches["train"].split) / trained,
                 "seconds": progress.seconds,

@@ -20,7 +20,13 @@ LABELS = {
     "tiny-imagenet": "Tiny-ImageNet",
     "imagenet": "ImageNet",
 }
-MODELS = {"cnn": "CNN", "resnet18": "ResNet-18", "resnet50": "ResNet-50", "wrn-28-10": "WRN-28-10"}
+MODELS = {
+    "cnn": "CNN",
+    "resnet20": "ResNet-20",
+    "resnet18": "ResNet-18",
+    "resnet50": "ResNet-50",
+    "wrn-28-10": "WRN-28-10",
+}
 WHOLE = {"cifar10": 50_000, "cifar100-coarse": 50_000, "cifar100": 50_000, "tiny-imagenet": 100_000}
 ABOUT_SMALL = (
     "the CNN alone, early stopping after 20 epochs without a better validation accuracy instead "
@@ -150,6 +156,7 @@ IMAGENET = Experiment(
 LENGTHS = CANDIDATES  # those of the paper's figure are not given
 FEWER = "10,000 images instead of 50,000"
 ABOUT_SMALL_CIFAR = f"{FEWER}, early stopping after 20 epochs without a better validation accuracy"
+BOTH = (CONTINUOUS, STAGED_CURRICULUM)
 SHAPES = (shapes.DISTANCE, shapes.SIMILARITY)
 
 
@@ -161,6 +168,11 @@ def _length(epochs: int) -> Variant:
 def _cifar100(size: int | None, *variants: Variant, **settings: Any) -> tuple[Setting, ...]:
     return (setting("cifar100", size, "cnn", variants, **settings),)
 
+
+SMALL_CIFAR = (
+    setting("cifar10", 10_000, "cnn", (CONTINUOUS,)),
+    *_cifar100(10_000, CONTINUOUS),
+)
 
 SENSITIVITY = Experiment(
     title="Accuracy against the curriculum's length T on CIFAR-100",
@@ -177,10 +189,8 @@ SENSITIVITY = Experiment(
 CURVES = Experiment(
     title="Test accuracy after every epoch on CIFAR-100",
     scales={
-        FULL: Scale("as in the paper", _cifar100(None, CONTINUOUS, track_test=True)),
-        "small": Scale(
-            ABOUT_SMALL_CIFAR, _cifar100(10_000, CONTINUOUS, track_test=True, patience=20)
-        ),
+        FULL: Scale("as in the paper", _cifar100(None, *BOTH, track_test=True)),
+        "small": Scale(ABOUT_SMALL_CIFAR, _cifar100(10_000, *BOTH, track_test=True, patience=20)),
     },
     figure="curves",
 )
@@ -192,7 +202,7 @@ CONFUSION = Experiment(
             "as in the paper, and CIFAR-100 too",
             (setting("cifar10", None, "cnn", (CONTINUOUS,)), *_cifar100(None, CONTINUOUS)),
         ),
-        "small": Scale(f"CIFAR-100, {FEWER}", _cifar100(10_000, CONTINUOUS)),
+        "small": Scale(f"CIFAR-10 and CIFAR-100, {FEWER}", SMALL_CIFAR),
     },
     figure="confusion",
 )
@@ -209,8 +219,8 @@ HIERARCHY = Experiment(
             ),
         ),
         "small": Scale(
-            f"CIFAR-100, {FEWER}; and Shapes, {shapes.ABOUT_SMALL}",
-            (*_cifar100(10_000, CONTINUOUS), shapes.shapes(150, SHAPES, **shapes.SMALL)),
+            f"CIFAR-10 and CIFAR-100, {FEWER}; and Shapes, {shapes.ABOUT_SMALL}",
+            (*SMALL_CIFAR, shapes.shapes(150, SHAPES, **shapes.SMALL)),
         ),
     },
     figure="hierarchy",
