@@ -40,6 +40,7 @@ def hostile_row(method="$C_2$\x00 🫠" + "F" * 90):
             {"method": name, "seed": 0, "accuracy": it} for name, it in found]},
         curves=[{"method": name, "seed": 0, "test_accuracy": it, "level": [0, 1]}
                 for name, it in found],
+        worth=[{"method": "continuous", "seed": 0, "learned": 2.0, "gain": 3.0}],
     )  # fmt: skip
     for run in one["runs"]:
         run |= length

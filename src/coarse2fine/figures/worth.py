@@ -9,7 +9,7 @@ from typing import Any
 from ..metrics import level_accuracies
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
-from .style import Panel, add_legend, add_title, draw_panels
+from .style import Panel, add_legend, add_title, add_x_label, draw_panels
 from .theme import COLOURS
 from .values import with_baseline
 
@@ -77,6 +77,6 @@ def _draw_all(axes: Any, panel: Panel[Several]) -> None:
             linestyle="", marker=MARKERS[place % len(MARKERS)], markersize=5, alpha=0.8,
             color=COLOURS[place % len(COLOURS)], label=own.title,
         )  # fmt: skip
-    axes.set_xlabel("validation accuracy at the last coarse level, minus the baseline's, points")
+    add_x_label(axes, "validation accuracy at the last coarse level, minus the baseline's, points")
     axes.set_ylabel("gain in test accuracy, points")
     add_title(axes, panel.title)
