@@ -30,6 +30,8 @@ class Look:
         class_spread: How much of the features' variance within clusters is between classes, of
             sentences trained on.
         val_class_spread: The same of sentences that were not.
+        dimensions: In how many directions the means of the classes differ, (Σ λ)² / Σ λ² of the
+            eigenvalues of their covariance.
         row_cosine: The mean cosine of two rows of the final layer in one cluster.
         row_norm: The mean norm of a row.
         pull: The norm of the gradient of the loss at the last coarse level, in the embeddings
@@ -44,6 +46,7 @@ class Look:
     val_accuracy: list[float]
     class_spread: float
     val_class_spread: float
+    dimensions: float
     row_cosine: float
     row_norm: float
     pull: float
@@ -75,12 +78,21 @@ def accuracy_at(logits: Tensor, targets: Tensor, level: np.ndarray) -> float:
     return float((found == clusters[targets]).float().mean())
 
 
+def group_means(features: Tensor, groups: Tensor) -> Tensor:
+    sums = torch.zeros(int(groups.max()) + 1, features.shape[1]).index_add_(0, groups, features)
+    return sums / torch.bincount(groups).clamp(min=1)[:, None]
+
+
 def spread(features: Tensor, groups: Tensor) -> float:
     """Return the mean squared distance to the mean of the group."""
-    means = torch.zeros(int(groups.max()) + 1, features.shape[1])
-    means.index_add_(0, groups, features)
-    means /= torch.bincount(groups).clamp(min=1)[:, None]
+    means = group_means(features, groups)
     return float((features - means[groups]).square().sum(1).mean())
+
+
+def dimensions(means: Tensor) -> float:
+    """Return the participation ratio of the principal directions of vectors."""
+    variances = torch.linalg.svdvals(means - means.mean(0)).square()
+    return float(variances.sum() ** 2 / variances.square().sum())
 
 
 def row_cosine(rows: Tensor, clusters: Tensor) -> float:
@@ -114,6 +126,7 @@ def look(
         [accuracy_at(val_logits, val_targets, one) for one in hierarchy.levels],
         class_spread(features, targets, clusters),
         class_spread(val_features, val_targets, clusters),
+        dimensions(group_means(features, targets)),
         row_cosine(rows, clusters),
         float(rows.norm(dim=1).mean()),
         float(gradient.norm()),

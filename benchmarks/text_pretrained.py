@@ -92,11 +92,16 @@ class Encoder:
         """Return what the lower layers make of each sentence, (L, D)."""
         model, found = self.load(), []
         tokenizer = AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
-        for sentence in sentences:
-            words = tokenizer([sentence], truncation=True, max_length=32, return_tensors="pt")
+        for start in range(0, len(sentences), 32):
+            batch = list(sentences[start : start + 32])
+            words = tokenizer(
+                batch, padding=True, truncation=True, max_length=32, return_tensors="pt"
+            )
+            is_token = words["attention_mask"]
             x = model.embeddings(words["input_ids"])
-            ones = torch.ones(x.shape[:2])
-            found.append(through(model.encoder.layer[: self.frozen], x, ones)[0])
+            x = through(model.encoder.layer[: self.frozen], x, is_token)
+            lengths = is_token.sum(1).tolist()
+            found += [one[:length].clone() for one, length in zip(x, lengths, strict=True)]
         return found
 
     def upper(self) -> nn.ModuleList:
