@@ -31,7 +31,6 @@ Hierarchies = Mapping[str, Hierarchy]
 
 VARIANTS = {
     "adaptive": Variant("adaptive, patience 5"),
-    "patience-1": Variant("patience 1", patience=1),
     "one-each": Variant("one epoch a level", each=1),
     "leave-80": Variant("a level is left at 80% training accuracy", leave_at=0.8),
     "adam": Variant("fresh Adam state", fresh=("optimiser",)),
@@ -41,10 +40,8 @@ VARIANTS = {
     "encoder": Variant("fresh encoder and Adam state", fresh=("optimiser", "words", "between")),
     "share-50": Variant("half of the weight on the classes", class_share=0.5),
     "share-20": Variant("a fifth of the weight on the classes", class_share=0.2),
-    "last": Variant("the last coarse level alone", clusters="last"),
     "random": Variant("random clusters of the same sizes", clusters="random"),
     "slow": Variant("a third of the learning rate", settings=(("rate", 1e-3),)),
-    "fast": Variant("three times the learning rate", settings=(("rate", 9e-3),)),
     "decay": Variant("weight decay 1e-4", settings=(("decay", 1e-4),)),
     "dropout-20": Variant("dropout 0.2", settings=(("dropout", 0.2),)),
     "dropout-70": Variant("dropout 0.7", settings=(("dropout", 0.7),)),
@@ -57,8 +54,6 @@ def clusters_for(
     if variant.clusters in made:
         return made[variant.clusters]
     hierarchy = Hierarchy.from_classifier(baseline)
-    if variant.clusters == "last":
-        return hierarchy.keep_levels([len(hierarchy.levels) - 2])
     if variant.clusters == "random":
         order = np.random.RandomState(seed).permutation(hierarchy.num_classes)
         return Hierarchy.from_levels([level[order] for level in hierarchy.levels[:-1]])

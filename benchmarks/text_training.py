@@ -43,8 +43,8 @@ class Variant:
         fresh: What begins anew at a change of level: ``"optimiser"``, ``"head"``, ``"words"``
             (the embeddings), ``"between"`` (the layers between). Defaults to nothing.
         class_share: The weight of the class loss at coarse levels. Defaults to 0.0.
-        clusters: ``"baseline"``, or ``"random"`` ones of the same sizes, or ``"last"``: only the
-            last coarse level. Defaults to ``"baseline"``.
+        clusters: Those of the ``"baseline"``, ``"random"`` ones of the same sizes, or what a
+            hierarchy made otherwise is called. Defaults to ``"baseline"``.
         settings: Instead of the recipe's, in its baseline too. Defaults to nothing.
     """
 
@@ -190,8 +190,8 @@ class Training:
 
     def _step(self, logits: Tensor, targets: Tensor) -> None:
         """Move the curriculum on, and begin anew what the variant says at a change."""
-        curriculum, hierarchy = self.curriculum, self.hierarchy
-        assert curriculum is not None and hierarchy is not None  # noqa: S101, PT018
+        curriculum: Any = self.curriculum
+        hierarchy: Any = self.hierarchy
         level = curriculum.level
         if not curriculum.is_adaptive:
             curriculum.step()
