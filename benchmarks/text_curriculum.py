@@ -152,6 +152,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the folder of the sets")
     parser.add_argument("--model", choices=MODELS, default="bag")
     parser.add_argument("--per-class", type=int, default=20, help="sentences of each class")
+    parser.add_argument("--val-size", type=int, help="sentences to validate on; all by default")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--json", type=Path, help="also write what was found to this file")
@@ -161,7 +162,8 @@ def main() -> None:
     found: list[Record] = []
     for name in arguments.sets:
         for seed in arguments.seeds:
-            task = Task.load(name, arguments.data, arguments.model, seed, arguments.per_class)
+            sizes = arguments.per_class, arguments.val_size
+            task = Task.load(name, arguments.data, arguments.model, seed, *sizes)
             for record in records(task, variants, {}):
                 note(record, found, task.recipe, arguments)
         mine = [record for record in found if record["set"] == name]

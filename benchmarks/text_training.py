@@ -70,13 +70,22 @@ class Task:
     recipe: Mapping[str, float]
 
     @classmethod
-    def load(cls, name: str, folder: Path | None, model: str, seed: int, per_class: int) -> Task:
+    def load(
+        cls,
+        name: str,
+        folder: Path | None,
+        model: str,
+        seed: int,
+        per_class: int,
+        val_size: int | None = None,
+    ) -> Task:
         data = sample(load_data(name, folder=folder), seed=seed)
         targets, rng = data.train.targets.numpy(), np.random.RandomState(1000 + seed)
         classes = len(data.class_names)
         rows = [rng.permutation(np.flatnonzero(targets == k))[:per_class] for k in range(classes)]
         few = data.train.take(np.sort(np.concatenate(rows)))
-        splits = {"train": few, "val": data.val, "test": data.test}
+        val = data.val.take(np.sort(rng.permutation(len(data.val))[:val_size]))
+        splits = {"train": few, "val": val, "test": data.test}
         parts = {part: (split.inputs, split.targets) for part, split in splits.items()}
         return cls(name, model, seed, classes, parts, RECIPES[model])  # type: ignore[arg-type]
 
