@@ -1,0 +1,187 @@
+"""Why the curriculum loses on sentences: what a coarse level leaves behind, and what remedies do.
+
+    python benchmarks/text_curriculum.py banking77 --data DIR --seeds 0 1 2 --json FILE
+
+For each seed a baseline is trained, the hierarchy is made from it, and every variant of the
+curriculum trains anew from the same weights on the same sentences. It prints the gains, and how
+good each model is at the last coarse level. A variant with settings of its own has a baseline
+with the same settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from text_training import MODELS, Task, Training, Variant
+
+import coarse2fine
+from coarse2fine import Hierarchy
+
+Record = Mapping[str, Any]
+Hierarchies = Mapping[str, Hierarchy]
+
+VARIANTS = {
+    "adaptive": Variant("adaptive, patience 5"),
+    "one-each": Variant("one epoch a level", each=1),
+    "leave-80": Variant("a level is left at 80% training accuracy", leave_at=0.8),
+    "adam": Variant("fresh Adam state", fresh=("optimiser",)),
+    "head": Variant("fresh final layer and Adam state", fresh=("optimiser", "head")),
+    "words": Variant("fresh embeddings and Adam state", fresh=("optimiser", "words")),
+    "between": Variant("fresh hidden layer and Adam state", fresh=("optimiser", "between")),
+    "encoder": Variant("fresh encoder and Adam state", fresh=("optimiser", "words", "between")),
+    "share-50": Variant("half of the weight on the classes", class_share=0.5),
+    "share-20": Variant("a fifth of the weight on the classes", class_share=0.2),
+    "random": Variant("random clusters of the same sizes", clusters="random"),
+    "slow": Variant("a third of the learning rate", settings=(("rate", 1e-3),)),
+    "decay": Variant("weight decay 1e-4", settings=(("decay", 1e-4),)),
+    "dropout-20": Variant("dropout 0.2", settings=(("dropout", 0.2),)),
+    "dropout-70": Variant("dropout 0.7", settings=(("dropout", 0.7),)),
+}
+
+
+def clusters_for(
+    variant: Variant, baseline: torch.nn.Module, seed: int, made: Hierarchies
+) -> Hierarchy:
+    if variant.clusters in made:
+        return made[variant.clusters]
+    hierarchy = Hierarchy.from_classifier(baseline)
+    if variant.clusters == "random":
+        order = np.random.RandomState(seed).permutation(hierarchy.num_classes)
+        return Hierarchy.from_levels([level[order] for level in hierarchy.levels[:-1]])
+    return hierarchy
+
+
+def records(task: Task, variants: list[Variant], made: Hierarchies) -> Iterator[Record]:
+    """Train the baselines and variants of one set and seed.
+
+    Args:
+        task: The sentences.
+        variants: To be trained.
+        made: Hierarchies that no baseline gives, by what `Variant.clusters` calls them.
+    """
+    baselines: dict[Any, Training] = {}
+    for variant in variants:
+        own = replace(task, recipe={**task.recipe, **dict(variant.settings)})
+        if variant.settings not in baselines:
+            baselines[variant.settings] = Training(own, variant)
+            baselines[variant.settings].run()
+        plain = baselines[variant.settings]
+        hierarchy = clusters_for(variant, plain.network, task.seed, made)
+        curriculum = Training(own, variant, hierarchy).run()
+        yield {
+            "set": task.name,
+            "model": task.model,
+            "seed": task.seed,
+            "variant": variant.label,
+            "clusters": list(hierarchy.num_clusters),
+            "baseline": asdict(plain.at_levels(hierarchy)),
+            "curriculum": asdict(curriculum),
+        }
+
+
+def line(record: Record) -> str:
+    """Return one training in a line."""
+    old, new = record["baseline"], record["curriculum"]
+    left = new["looks"][-2]
+    return (
+        f"{record['set']} {record['model']} seed {record['seed']} {record['variant']}: validation "
+        f"{100 * old['val']:.2f} → {100 * new['val']:.2f}, test {100 * old['test']:.2f} → "
+        f"{100 * new['test']:.2f}, clusters {record['clusters']}, levels from "
+        f"{new['boundaries']}, best {new['best_epoch']} of {new['epochs']}, last coarse level left "
+        f"at training loss {left['train_loss']:.3f}, validation {100 * level_gain(record):+.1f}"
+    )
+
+
+def level_gain(record: Record) -> float:
+    """Return the accuracy at the last coarse level when it was left, minus the baseline's."""
+    left, old = record["curriculum"]["looks"][-2], record["baseline"]["looks"][-1]
+    return float(left["val_accuracy"][-2] - old["val_accuracy"][-2])
+
+
+def table(found: list[Record]) -> str:
+    """Return the mean gains and their standard errors, in points, as a Markdown table."""
+    rows = [
+        "| variant | validation | test | at the last coarse level when left |",
+        "|---|---|---|---|",
+    ]
+    for label in dict.fromkeys(record["variant"] for record in found):
+        mine = [record for record in found if record["variant"] == label]
+        gains = [[r["curriculum"][k] - r["baseline"][k] for r in mine] for k in ("val", "test")]
+        cells = [in_points(values) for values in (*gains, [level_gain(r) for r in mine])]
+        rows.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def as_json(found: list[Record], recipe: Mapping[str, float], options: Record) -> str:
+    """Return what was found, and with what, numbers to five places."""
+    places = ("data", "encoder", "json")
+    about = {
+        "options": {name: value for name, value in options.items() if name not in places},
+        "recipe": recipe,
+        "python": platform.python_version(),
+        "versions": {m.__name__: m.__version__ for m in (coarse2fine, torch, np)},
+    }
+    return json.dumps({**about, "runs": rounded(found)}, ensure_ascii=False)
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def in_points(values: list[float]) -> str:
+    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
+    return f"{100 * statistics.mean(values):+.1f} ± {100 * error:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="+", help="clinc150, banking77, trec, or a table with text")
+    parser.add_argument("--data", type=Path, help="the folder of the sets")
+    parser.add_argument("--model", choices=MODELS, default="bag")
+    parser.add_argument("--per-class", type=int, default=20, help="sentences of each class")
+    parser.add_argument("--val-size", type=int, help="sentences to validate on; all by default")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--json", type=Path, help="also write what was found to this file")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    variants = [VARIANTS[key] for key in arguments.variants]
+    found: list[Record] = []
+    for name in arguments.sets:
+        for seed in arguments.seeds:
+            sizes = arguments.per_class, arguments.val_size
+            task = Task.load(name, arguments.data, arguments.model, seed, *sizes)
+            for record in records(task, variants, {}):
+                note(record, found, task.recipe, arguments)
+        mine = [record for record in found if record["set"] == name]
+        print(f"\n{name}, {arguments.model}, {arguments.per_class} a class\n\n{table(mine)}\n")
+
+
+def note(
+    record: Record,
+    found: list[Record],
+    recipe: Mapping[str, float],
+    arguments: argparse.Namespace,
+) -> None:
+    """Print a record, and store it with those before it at once, as all of them take long."""
+    print(line(record), flush=True)
+    found.append(record)
+    if arguments.json:
+        arguments.json.write_text(as_json(found, recipe, vars(arguments)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
