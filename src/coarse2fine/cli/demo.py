@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {
     # images may be longer than the default waits.
     "method_settings": {"continuous.patience": 8},
 }
-SEEDS = "4"  # the fewest of which gains as different as these are tell that it helped
+SEEDS = "5"  # gains differ from seed to seed by so much that fewer may leave it unclear
 REDUCED = (
     "Shapes, reduced: images of 26×26 pixels instead of 64×64, 100 of each class to train and "
     "validate on instead of about 1,300, and 3,000 to test on instead of 10,000."
