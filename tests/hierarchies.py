@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
 
 from coarse2fine import Hierarchy
+from coarse2fine.distances import Metric
 
-METRICS = ("embedding", "embedding_similarity", "confusion", "confusion_distance", "random")
+METRICS = get_args(Metric)
 NAMES = ["cat", "dog", "fox", "car", "bus"]
 COARSE = [0, 0, 0, 1, 1]
 MIDDLE = [0, 0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""The five metrics, against values derived by hand, and scipy."""
+"""The metrics, against values derived by hand, and scipy."""
 
 import numpy as np
 import pytest
@@ -29,6 +29,19 @@ def test_embedding_similarity_is_one_minus_it(rng):
     np.testing.assert_allclose(
         off_diagonal(similar), 1 - off_diagonal(class_distances(weights)), atol=1e-12
     )
+
+
+def test_embedding_centred_is_the_cosine_distance_from_the_mean_row():
+    rows = np.array([[11.0, 5.0], [9.0, 5.0], [10.0, 8.0], [10.0, 2.0]])  # around (10, 5)
+    expected = [[0, 2, 1, 1], [2, 0, 1, 1], [1, 1, 0, 2], [1, 1, 2, 0]]
+    np.testing.assert_allclose(class_distances(rows, "embedding_centred"), expected, atol=1e-12)
+
+
+def test_what_all_rows_have_in_common_does_not_count_when_centred(rng):
+    weights, common = rng.normal(size=(20, 7)), 5 * rng.normal(size=7)
+    moved = class_distances(weights + common, "embedding_centred")
+    np.testing.assert_allclose(moved, class_distances(weights, "embedding_centred"), atol=1e-12)
+    assert np.abs(class_distances(weights + common) - class_distances(weights)).max() > 0.5
 
 
 def test_a_model_gives_the_vectors_of_its_head():

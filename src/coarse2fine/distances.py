@@ -1,4 +1,4 @@
-"""How far apart two classes are: the paper's five metrics."""
+"""How far apart two classes are: the paper's five metrics, and one more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import numpy as np
 from ._util.arrays import Array, check_entries_finite, to_floats
 from .clustering import check_distances, unit_embeddings
 
-Metric = Literal["embedding", "embedding_similarity", "confusion", "confusion_distance", "random"]
+Metric = Literal[
+    "embedding",
+    "embedding_similarity",
+    "embedding_centred",
+    "confusion",
+    "confusion_distance",
+    "random",
+]
 
 
 def class_distances(
@@ -29,6 +36,7 @@ def class_distances(
             rates, or a pair (predictions, targets) of class indices. For ``"random"`` any
             of these, or K.
         metric: ``"embedding"`` (cosine distance), ``"embedding_similarity"`` (1 minus it),
+            ``"embedding_centred"`` (cosine distance once the rows' mean is subtracted),
             ``"confusion"`` (the rates plus their transpose), ``"confusion_distance"`` (1
             minus it), ``"random"`` (normal, seeded), or a K×K matrix,
             which is checked and taken as it is. Defaults to ``"embedding"``.
@@ -53,7 +61,7 @@ def class_distances(
     elif metric == "random":
         distances = random_distances(num_classes or _count(source), seed)
     elif metric.startswith("embedding"):
-        distances = embedding_distances(source)
+        distances = embedding_distances(source, centred=metric == "embedding_centred")
         if metric == "embedding_similarity":
             distances = 1 - distances
     else:
@@ -71,13 +79,21 @@ def class_distances(
     return distances
 
 
-def embedding_distances(source: Any) -> Array:
-    """Return the cosine distances of class embeddings, or of a classifier's class vectors."""
+def embedding_distances(source: Any, *, centred: bool = False) -> Array:
+    """Return the cosine distances of class embeddings, or of a classifier's class vectors.
+
+    Args:
+        source: A classifier or a K×E matrix.
+        centred: Whether to subtract the mean of the rows first. What all rows of a final layer
+            have in common changes no probability, but makes all of them look alike. Defaults
+            to False.
+    """
     if _is_module(source):
         from .heads import class_vectors
 
         source = class_vectors(source)
-    vectors = unit_embeddings(source)
+    rows = to_floats(source, "embeddings")
+    vectors = unit_embeddings(rows - rows.mean(axis=0) if centred else rows)
     return np.asarray(1 - vectors @ vectors.T)
 
 

@@ -77,8 +77,9 @@ class Hierarchy(NestedLevels):
         Args:
             model: The classifier; its final layer is found by `find_head`.
             metric: How far apart classes are: ``"embedding"``, ``"embedding_similarity"``,
-                ``"confusion"``, ``"confusion_distance"``, ``"random"``, or a K×K matrix of
-                distances. Defaults to ``"embedding"``.
+                ``"embedding_centred"``, ``"confusion"``, ``"confusion_distance"``,
+                ``"random"``, or a K×K matrix of distances, see `class_distances`. Defaults to
+                ``"embedding"``.
             head: The name of the final layer, if it cannot be found. Defaults to None.
             confusion: For the two confusion metrics: a confusion matrix on validation
                 data, or a pair (predictions, targets). Defaults to None.

@@ -193,3 +193,17 @@ def test_the_demo_says_that_it_is_reduced_and_shows_the_tree(c2f, monkeypatch):
     assert "\n30 classes: " in out
     assert "gain of continuous" in out
     assert re.search(r"(runs/shapes-\S+-cnn-\w{8}) holds it all; c2f report \1 shows it, c2f ", out)
+
+
+def test_the_demo_says_how_it_is_reduced_as_it_is():
+    config, count = Config(demo.DATA, **demo.SETTINGS), int(demo.DATA.partition(":")[2])
+    side, of_each, tested = config.image_size, config.train_size // 30, count // 5
+    assert (
+        f"Shapes, reduced: images of {side}×{side} pixels instead of 64×64, {of_each} of each "
+        f"class to train and validate on instead of about 1,300, and {tested:,} to test on "
+        f"instead of 10,000."
+    ) == demo.REDUCED
+
+
+def test_the_demo_has_more_seeds_than_of_which_nothing_can_be_told():
+    assert len(seeds(demo.SEEDS)) >= 3  # "helped" is never said of fewer

@@ -7,20 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
-EXAMPLES = ("c2f demo", "c2f demo --seeds 5 --out runs/demo-5", "c2f demo --json > demo.jsonl")
+EXAMPLES = ("c2f demo", "c2f demo --seeds 10 --out runs/demo-10", "c2f demo --json > demo.jsonl")
 
-DATA = "shapes:20000"
+DATA = "shapes:15000"
 SETTINGS: dict[str, Any] = {
-    "image_size": 32,
-    "train_size": 4500,
-    "batch_size": 64,
-    "epochs": 69,
+    "image_size": 26,
+    "train_size": 3000,
+    "batch_size": 48,
+    "epochs": 44,
     "patience": 10,
+    # What the rows of so small a network's final layer have in common hides how they differ: by
+    # plain cosines some seeds would put most of the classes into one cluster, and gain nothing.
+    "metric": "embedding_centred",
+    # A coarse level teaches the colours at once and the shapes only after a pause, which on so few
+    # images may be longer than the default waits.
+    "method_settings": {"continuous.patience": 8},
 }
-SEEDS = "2"
+SEEDS = "5"  # gains differ from seed to seed by so much that fewer may leave it unclear
 REDUCED = (
-    "Shapes, reduced: images of 32×32 pixels instead of 64×64, 150 of each class to train and "
-    "validate on instead of about 1,300, and 4,000 to test on instead of 10,000."
+    "Shapes, reduced: images of 26×26 pixels instead of 64×64, 100 of each class to train and "
+    "validate on instead of about 1,300, and 3,000 to test on instead of 10,000."
 )
 
 

@@ -84,8 +84,8 @@ class Config:
     metric: str = setting(
         "embedding",
         "curriculum",
-        "Compare classes by this metric: embedding, embedding_similarity, confusion, "
-        "confusion_distance or random.",
+        "Compare classes by this metric: embedding, embedding_similarity, embedding_centred, "
+        "confusion, confusion_distance or random.",
         rules.one_of_literal("coarse2fine.distances:Metric"),
         about="How far apart classes are, see `Hierarchy.from_classifier`.",
     )
