@@ -47,6 +47,7 @@ LEVELS_TRIED = (
     ADAPTIVE,
     _by("average", "average linkage", linkage="average"),
     _by("complete", "complete linkage", linkage="complete"),
+    _by("centred", "vectors from their mean", metric="embedding_centred"),
     _by("half", "no cluster with over half of the classes", max_cluster_share=0.5),
 )
 
