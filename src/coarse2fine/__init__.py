@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         mistake_severity,
         top_k_accuracy,
     )
+    from .nodes import Nodes
     from .report import write_report
     from .runs.config import Config
     from .runs.result import Result, RunResult
@@ -49,6 +50,7 @@ _HOMES = {
     "Export": "inference.export",
     "Hierarchy": "hierarchy",
     "MissingExtraError": "errors",
+    "Nodes": "nodes",
     "Prediction": "inference.classifier",
     "Result": "runs.result",
     "RunError": "errors",
@@ -91,6 +93,7 @@ __all__ = [
     "Export",
     "Hierarchy",
     "MissingExtraError",
+    "Nodes",
     "Prediction",
     "Result",
     "RunError",

@@ -25,6 +25,7 @@ from ._util.files import parse_json, write_atomically
 from ._util.text import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
+from .nodes import Nodes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -56,7 +57,8 @@ class Hierarchy(NestedLevels):
         array([1, 0, 0])
     """
 
-    __slots__ = ()
+    __slots__ = ("_nodes",)
+    _nodes: Nodes
 
     # ------------------------------------------------------------------ ways to create one
 
@@ -243,6 +245,31 @@ class Hierarchy(NestedLevels):
             # A copy, since torch has no read-only tensors and would warn of one.
             return torch.from_numpy(owner.copy()).to(labels.device)[labels]
         return owner[labels]
+
+    @property
+    def nodes(self) -> Nodes:
+        """The classes, the root and the clusters, numbered and named, see `Nodes`."""
+        # Made when first asked for, and kept, as a hierarchy never changes.
+        if not hasattr(self, "_nodes"):
+            nodes = Nodes(self.levels, self.class_names, self.cluster_names)
+            object.__setattr__(self, "_nodes", nodes)
+        return self._nodes
+
+    def encode(self, names: Iterable[str]) -> IntArray:
+        """Return the nodes of these names, of classes or of clusters.
+
+        Examples:
+            >>> hierarchy = Hierarchy.from_taxonomy({"animal": ["cat", "dog"], "thing": ["car"]})
+            >>> hierarchy.encode(["cat", "animal"])
+            array([0, 4])
+            >>> hierarchy.decode([0, 4])
+            ['cat', 'animal']
+        """
+        return self.nodes.encode(names)
+
+    def decode(self, nodes: Any) -> list[str]:
+        """Return the names of these nodes."""
+        return self.nodes.decode(nodes)
 
     def keep_levels(self, levels: Iterable[int]) -> Hierarchy:
         """Return a hierarchy with only the given levels, and the finest."""
