@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agreement import adjusted_rand_index, distance_correlation, level_agreements
+    from .amendment import hierarchical_ensemble, risk_minimising_predictions
     from .clustering import Clustering, cluster_distances, cluster_embeddings
     from .curriculum import Curriculum, level_accuracy
     from .distances import class_distances
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         top_k_accuracy,
     )
     from .nodes import Nodes
+    from .prediction import LevelPredictor
     from .report import write_report
     from .runs.config import Config
     from .runs.result import Result, RunResult
@@ -49,6 +51,7 @@ _HOMES = {
     "Curriculum": "curriculum",
     "Export": "inference.export",
     "Hierarchy": "hierarchy",
+    "LevelPredictor": "prediction",
     "MissingExtraError": "errors",
     "Nodes": "nodes",
     "Prediction": "inference.classifier",
@@ -71,6 +74,7 @@ _HOMES = {
     "export_model": "inference.export",
     "find_head": "heads",
     "fit": "training.fit",
+    "hierarchical_ensemble": "amendment",
     "level_accuracies": "metrics",
     "level_accuracy": "curriculum",
     "level_agreements": "agreement",
@@ -79,6 +83,7 @@ _HOMES = {
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
     "replace_head": "heads",
+    "risk_minimising_predictions": "amendment",
     "share_of_best_epoch": "lengths",
     "top_k_accuracy": "metrics",
     "write_report": "report",
@@ -92,6 +97,7 @@ __all__ = [
     "Curriculum",
     "Export",
     "Hierarchy",
+    "LevelPredictor",
     "MissingExtraError",
     "Nodes",
     "Prediction",
@@ -114,6 +120,7 @@ __all__ = [
     "export_model",
     "find_head",
     "fit",
+    "hierarchical_ensemble",
     "level_accuracies",
     "level_accuracy",
     "level_agreements",
@@ -122,6 +129,7 @@ __all__ = [
     "mistake_heights",
     "mistake_severity",
     "replace_head",
+    "risk_minimising_predictions",
     "share_of_best_epoch",
     "top_k_accuracy",
     "write_report",
