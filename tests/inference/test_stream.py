@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from coarse2fine import Hierarchy
-from coarse2fine.inference.classifier import Classifier, Guess, cluster_names
+from coarse2fine.inference.classifier import Classifier, Guess
+from coarse2fine.inference.clusters import cluster_names
 from coarse2fine.inference.preprocessing import Preprocessing
 
 ANIMALS = ("cat", "dog", "car", "bus")

@@ -12,6 +12,8 @@ from . import options
 from .process import say, show
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..data import Source, Split
     from ..runs.restore import Trained
 
@@ -67,7 +69,6 @@ def command(
     test part, all samples are taken. Classes are matched by name. Of a comparison, the model that
     validates best is evaluated. Data without labels are for c2f predict.
     """
-    from ..data.load import load_data
     from ..runs.best import described, find_best
     from ..runs.restore import load_trained
 
@@ -76,6 +77,38 @@ def command(
     found = find_best(run, method, seed)
     trained = load_trained(found.path, model)
     say(f"using {described(found)}")
+    samples = labelled_samples(trained, data, split, folder=folder, target=target, text=text)
+    scores = evaluation(trained, samples, batch_size)
+    if as_json:
+        used = {"run": str(trained.path), "method": found.method, "seed": found.seed}
+        show(json.dumps({**used, "data": data, "split": split, **scores}))
+    else:
+        show(f"{trained.path} on {data}, {split}: {len(samples)} samples\n{_shown(scores)}")
+
+
+def labelled_samples(
+    trained: Trained,
+    data: str,
+    split: str = "test",
+    *,
+    folder: Path | None = None,
+    target: str | None = None,
+    text: str | None = None,
+    only_own: bool = False,
+) -> Split:
+    """Return samples for a model, with targets that count its classes.
+
+    Args:
+        trained: The model.
+        data: As `load_data` takes it.
+        split: One of `PARTS`, see `part_of`. Defaults to ``"test"``.
+        folder: Where a named set lies. Defaults to None.
+        target: The column of the classes. Defaults to None: as in training.
+        text: The column of the text. Defaults to None: as in training.
+        only_own: Whether to refuse data that the model was not trained with. Defaults to False.
+    """
+    from ..data.load import load_data
+
     source = load_data(
         data,
         class_names=trained.class_names,
@@ -85,27 +118,25 @@ def command(
         text=text or trained.config.text,
         columns=trained.columns or None,
     )
-    samples = with_classes(part_of(source, trained, split), trained.class_names)
+    samples = with_classes(part_of(source, trained, split, only_own=only_own), trained.class_names)
     _check_inputs(samples, source.kind, trained)
-    scores = evaluation(trained, samples, batch_size)
-    if as_json:
-        used = {"run": str(trained.path), "method": found.method, "seed": found.seed}
-        show(json.dumps({**used, "data": data, "split": split, **scores}))
-    else:
-        show(f"{trained.path} on {data}, {split}: {len(samples)} samples\n{_shown(scores)}")
+    return samples
 
 
-def part_of(source: Source, trained: Trained, split: str) -> Split:
+def part_of(source: Source, trained: Trained, split: str, *, only_own: bool = False) -> Split:
     """Return a part of the data: the training's own where these are the data it had.
 
     Args:
         source: What was loaded.
         trained: The model.
         split: One of `PARTS`.
+        only_own: Whether to refuse other data. Defaults to False.
     """
     from ..runs.restore import divided_as_in_training
 
     own = divided_as_in_training(source, trained.config, trained.fingerprint)
+    if own is None and only_own:
+        raise ValueError(f"{trained.config.data} is not the data that the run was trained with.")
     whole = source.train if source.test is None else source.test
     parts = {"test": whole, "val": source.val, "train": source.train}
     if own is not None:

@@ -15,13 +15,16 @@ from . import options
 from .process import is_first, say, show
 
 if TYPE_CHECKING:
+    from ..data import Split
     from ..inference.classifier import Classifier, Prediction
+    from ..runs.restore import Trained
     from .prediction_formats import Format
 
 EXAMPLES = (
     "c2f predict runs/photos new.jpg holiday/",
     "c2f predict runs/intents new.csv --text sentence --json --out predictions.jsonl",
     "c2f predict runs/intents - < sentences.txt",
+    "c2f predict runs/intents new.csv --accuracy 0.95 --calibrate held-out.csv",
 )
 Output = Any
 
@@ -43,6 +46,22 @@ def command(
     top: Annotated[
         int, typer.Option(metavar="N", min=1, help="Name the N most probable classes.")
     ] = 3,
+    accuracy: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="Answer with the finest class or cluster that the model is sure of, so that this "
+            "share of the answers is right, with a confidence of 0.9.",
+        ),
+    ] = None,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="Find by this labelled data how sure that is, which the model has not seen. "
+            "Default: by the test samples of the run.",
+        ),
+    ] = None,
     batch_size: Annotated[
         int | None,
         typer.Option(
@@ -70,7 +89,7 @@ def command(
     at each level. Of a comparison, the model that validates best is used. Labels are ignored.
     However many inputs there are, only a few are in memory at a time.
     """
-    from ..inference.load import load_classifier
+    from ..inference.load import load_chosen, load_classifier
     from .prediction_formats import choose_format
 
     if as_csv and as_json:
@@ -79,6 +98,10 @@ def command(
         raise FileNotFoundError(f"{out}: there is no folder {out.parent}; make it first.")
     classifier = load_classifier(run, method, seed, model, text=text)
     say(f"using {classifier.description}")
+    if accuracy is not None:
+        _calibrate(classifier, accuracy, load_chosen(run, method, seed, model)[1], calibrate)
+    elif calibrate is not None:
+        raise ValueError("--calibrate is for --accuracy, which says what is to be kept.")
     chosen = choose_format(classifier, top, as_csv=as_csv, as_json=as_json)
     skipped = Skipped() if keep_going else None
     batches = classifier.batches(
@@ -87,6 +110,35 @@ def command(
     with _output(out) as write:
         count = _write(batches, chosen, write)
     _report(count, skipped)
+
+
+def _calibrate(classifier: Classifier, accuracy: float, trained: Trained, data: str | None) -> None:
+    """Have the classifier answer at any level, and tell what it was calibrated by."""
+    from ..prediction import LevelPredictor
+
+    if classifier.hierarchy is None:
+        raise ValueError("--accuracy needs a hierarchy, and the run has none.")
+    predictor = LevelPredictor(classifier.hierarchy, accuracy)  # checked before data is read
+    samples = _held_out(trained, data)
+    classifier.level_predictor = predictor.fit(trained.logits(samples), samples.targets)
+    say(
+        f"{accuracy:.6g} of the answers are right with a confidence of {predictor.confidence}: "
+        f"{predictor.accuracy_:.2%} of {predictor.num_samples_} samples at the threshold "
+        f"{predictor.threshold_:.4g}"
+    )
+
+
+def _held_out(trained: Trained, data: str | None) -> Split:
+    """Return labelled samples that the model has not seen."""
+    from ..runs.config import GIVEN
+    from .evaluate import labelled_samples
+
+    if data is not None:
+        return labelled_samples(trained, data)
+    if trained.config.data == GIVEN:
+        raise ValueError("the run's data were Python objects; name labelled data by --calibrate.")
+    # Of data that has changed since, samples of the training could be among those of the test.
+    return labelled_samples(trained, trained.config.data, only_own=True)
 
 
 class Skipped:

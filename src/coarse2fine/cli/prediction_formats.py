@@ -41,7 +41,8 @@ def choose_format(classifier: Classifier, top: int, *, as_csv: bool, as_json: bo
     guesses = min(top, len(classifier.class_names)) - 1
     levels = 0 if classifier.hierarchy is None else len(classifier.hierarchy.levels) - 1
     if as_csv:
-        return Format(",".join(_csv_header(guesses, levels)), _csv_lines(classifier))
+        last = [] if classifier.level_predictor is None else ["answer"]
+        return Format(",".join([*_csv_header(guesses, levels), *last]), _csv_lines(classifier))
     return _table(classifier, guesses, levels)
 
 
@@ -63,13 +64,17 @@ def _csv_header(guesses: int, levels: int) -> list[str]:
 def _csv_lines(classifier: Classifier) -> Callable[[Sequence[Prediction]], str]:
     """Return what makes lines of predictions, whose names are put into quotes only once."""
     names = dict(zip(classifier.class_names, _csv_cells(classifier.class_names), strict=True))
+    answers: dict[str | None, str] = {None: ""}
+    for name, cell in zip(classifier.node_names, _csv_cells(classifier.node_names), strict=True):
+        answers[name] = f",{cell}"
     clusters = set(classifier.clusters)
     ends = {own: "".join(f",{cell}" for cell in _csv_cells(own)) for own in clusters}
 
     def line(prediction: Prediction, given: str) -> str:
         further = [f",{names[name]},{share:.6g}" for name, share in prediction.guesses]
         first = f"{given},{names[prediction.class_name]},{prediction.probability:.6g}"
-        return f"{first}{''.join(further)}{ends[prediction.clusters]}"
+        last = f"{ends[prediction.clusters]}{answers[prediction.answer]}"
+        return f"{first}{''.join(further)}{last}"
 
     def lines(predictions: Sequence[Prediction]) -> str:
         given = _csv_cells([prediction.input for prediction in predictions])
@@ -97,6 +102,7 @@ def _json_lines(predictions: Sequence[Prediction]) -> str:
 def _table(classifier: Classifier, guesses: int, levels: int) -> Format:
     """Return lines whose widths are those of the names, so that no line waits for the next."""
     widest = _width(classifier.class_names)
+    longest = _width(["answer", *classifier.node_names])
     hierarchy = classifier.hierarchy
     counts = () if hierarchy is None else hierarchy.num_clusters[:levels]
     titles = [f"of {count} clusters" for count in counts]
@@ -109,13 +115,15 @@ def _table(classifier: Classifier, guesses: int, levels: int) -> Format:
             f"{_cut(name, widest)}  {share:6.1%}" for name, share in (first, *prediction.guesses)
         ]
         clusters = [_cut(name, w) for name, w in zip(prediction.clusters, widths, strict=True)]
-        return "  ".join([*cells, *clusters, brief(prediction.input)])
+        answer = [] if prediction.answer is None else [_cut(prediction.answer, longest)]
+        return "  ".join([*answer, *cells, *clusters, brief(prediction.input)])
 
+    answer = [] if classifier.level_predictor is None else [_cut("answer", longest)]
     heads = ["class", *["next"] * guesses]
     cells = [f"{_cut(head, widest)}  {'':6}" for head in heads]
     clusters = [_cut(title, width) for title, width in zip(titles, widths, strict=True)]
     return Format(
-        "  ".join([*cells, *clusters, "input"]), lambda found: "\n".join(map(line, found))
+        "  ".join([*answer, *cells, *clusters, "input"]), lambda found: "\n".join(map(line, found))
     )
 
 

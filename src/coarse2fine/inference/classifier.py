@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import starmap
 from math import prod
 from typing import Any, NamedTuple
@@ -18,14 +15,15 @@ from torch import Tensor, nn
 
 from .._util.text import brief
 from ..hierarchy import Hierarchy
-from .chunks import FAULTS, Chunk, OnFault
+from ..prediction import LevelPredictor
+from .ahead import prepared_ahead
+from .chunks import OnFault
+from .clusters import clusters_of_classes, node_names
 from .objects import chunks_of
 from .preprocessing import Preprocessing
 
 TOP = 3  # how many classes a prediction names
 _MOST_SAMPLES, _MOST_NUMBERS = 256, 1 << 25  # of a batch
-_NAMED = 3  # classes by which a cluster without a name is called
-_AHEAD = 2  # batches that are prepared while the model computes
 
 
 class Guess(NamedTuple):
@@ -52,6 +50,8 @@ class Prediction:
         guesses: The next most probable classes, in order.
         clusters: The names of the class's clusters, coarsest level first; empty without a
             hierarchy.
+        answer: The finest class or cluster that the model is sure of, see `LevelPredictor`.
+            Defaults to None: the classifier is not calibrated.
     """
 
     input: str
@@ -59,6 +59,7 @@ class Prediction:
     probability: float
     guesses: tuple[Guess, ...]
     clusters: tuple[str, ...]
+    answer: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prediction as plain values."""
@@ -68,6 +69,7 @@ class Prediction:
             "probability": self.probability,
             "guesses": [{"class": name, "probability": share} for name, share in self.guesses],
             "clusters": list(self.clusters),
+            **({} if self.answer is None else {"answer": self.answer}),
         }
 
 
@@ -91,9 +93,12 @@ class Classifier:
         class_names: Of its outputs.
         hierarchy: Of the classes. Defaults to None.
         description: Says which model it is, in one line. Defaults to nothing.
+        level_predictor: Answers with classes or clusters. Defaults to None: `calibrate` makes
+            one.
 
     Attributes:
         clusters: For each class the names of its clusters, coarsest level first.
+        node_names: For each node of the hierarchy its name; empty without a hierarchy.
     """
 
     def __init__(
@@ -103,6 +108,7 @@ class Classifier:
         class_names: Sequence[str],
         hierarchy: Hierarchy | None = None,
         description: str = "",
+        level_predictor: LevelPredictor | None = None,
     ) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model = model.to(self.device).eval()
@@ -110,7 +116,9 @@ class Classifier:
         self.class_names = tuple(class_names)
         self.hierarchy = hierarchy
         self.description = description
-        self.clusters = _clusters_of_classes(hierarchy, self.class_names)
+        self.level_predictor = level_predictor
+        self.node_names = [] if hierarchy is None else node_names(hierarchy)
+        self.clusters = clusters_of_classes(hierarchy, self.class_names)
 
     def __repr__(self) -> str:
         return f"Classifier of {len(self.class_names)} classes of {self.preprocessing.wanted}"
@@ -137,6 +145,40 @@ class Classifier:
         empty = torch.zeros(0, len(self.class_names))
         probabilities: NDArray[np.float32] = torch.cat([empty, *found]).numpy()
         return probabilities
+
+    def calibrate(
+        self, inputs: Any, labels: Sequence[Any], accuracy: float = 0.95, confidence: float = 0.9
+    ) -> LevelPredictor:
+        """Find how sure the model must be for the promised share of answers to be right.
+
+        From then on `answer` gives answers, and `stream` too.
+
+        Args:
+            inputs: Samples that were used neither to train the model nor to choose it.
+            labels: The names of their classes.
+            accuracy: The share of answers to be right. Defaults to 0.95.
+            confidence: The probability with which that is kept. Defaults to 0.9.
+        """
+        if self.hierarchy is None:
+            raise ValueError("answers at any level need a hierarchy, and the model has none.")
+        targets = self._targets(labels)
+        found = [logits.cpu() for _, logits in self._outputs(inputs, None)]
+        logits = torch.cat([torch.zeros(0, len(self.class_names)), *found])
+        predictor = LevelPredictor(self.hierarchy, accuracy, confidence).fit(logits, targets)
+        self.level_predictor = predictor
+        return predictor
+
+    def answer(self, inputs: Any, batch_size: int | None = None) -> list[str]:
+        """Return for each sample the finest class or cluster that the model is sure of.
+
+        Args:
+            inputs: See `Classifier`.
+            batch_size: As for `predict`.
+        """
+        if self.level_predictor is None:
+            raise ValueError("the model is not calibrated yet; call calibrate first.")
+        found = (self._answers(logits) for _, logits in self._outputs(inputs, batch_size))
+        return [str(name) for names in found for name in names]
 
     def stream(
         self,
@@ -188,8 +230,24 @@ class Classifier:
         others = [map(Guess, *rank) for rank in zip(named[1:], probable[1:], strict=True)]
         guesses = zip(*others, strict=True) if others else [()] * len(names)
         clusters = [self.clusters[index] for index in found[0]]
-        rows = zip(names, named[0], probable[0], guesses, clusters, strict=True)
+        answers = self._answers(logits)
+        rows = zip(names, named[0], probable[0], guesses, clusters, answers, strict=True)
         return list(starmap(Prediction, rows))
+
+    def _answers(self, logits: Tensor) -> list[str] | list[None]:
+        if self.level_predictor is None:
+            return [None] * len(logits)
+        return [self.node_names[node] for node in self.level_predictor.predict(logits).tolist()]
+
+    def _targets(self, labels: Sequence[Any]) -> list[int]:
+        places = {name: place for place, name in enumerate(self.class_names)}
+        for at, label in enumerate(labels):
+            if str(label) not in places:
+                raise ValueError(
+                    f"labels[{at}] is {brief(label)!r}, which is not one of the model's "
+                    f"{len(places)} classes."
+                )
+        return [places[str(label)] for label in labels]
 
     # ------------------------------------------------------------------------------ batches
 
@@ -201,7 +259,7 @@ class Classifier:
         if size < 1:
             raise ValueError(f"batch_size must be at least 1. Got {size}.")
         chunks = chunks_of(inputs, self.preprocessing, size, on_fault)
-        for names, tensor in _ahead(chunks, self.preprocessing, on_fault):
+        for names, tensor in prepared_ahead(chunks, self.preprocessing, on_fault):
             if tensor is not None:
                 yield names, self._logits(names, tensor)
 
@@ -219,104 +277,3 @@ class Classifier:
             for row in torch.nonzero(~finite).flatten().tolist():
                 raise ValueError(f"{brief(names[row])}: the model gives a NaN or an infinity.")
         return logits
-
-
-Prepared = tuple[Sequence[str], Tensor | None]
-
-
-def _prepared(chunk: Chunk, preprocessing: Preprocessing, on_fault: OnFault | None) -> Prepared:
-    """Return the samples that can be used as a tensor; None where there are none."""
-    try:
-        return chunk.names, preprocessing.tensor(chunk)
-    except FAULTS:
-        if on_fault is None:
-            _raise_first(chunk, preprocessing)
-            raise
-    usable = [(single, _usable(single, preprocessing, on_fault)) for single in chunk.singles()]
-    names = [single.names[0] for single, tensor in usable if tensor is not None]
-    tensors = [tensor for _, tensor in usable if tensor is not None]
-    return names, _padded(tensors) if tensors else None
-
-
-def _raise_first(chunk: Chunk, preprocessing: Preprocessing) -> None:
-    """Raise what is wrong with the first sample; of a table, a later one may be noticed first."""
-    for single in chunk.singles():
-        preprocessing.tensor(single)
-
-
-def _usable(single: Chunk, preprocessing: Preprocessing, on_fault: OnFault) -> Tensor | None:
-    try:
-        return preprocessing.tensor(single)
-    except FAULTS as error:
-        on_fault(single.names[0], error)
-        return None
-
-
-def _padded(tensors: Sequence[Tensor]) -> Tensor:
-    """Return samples as one tensor; sentences of different lengths are padded by 0."""
-    if tensors[0].dim() != 2 or tensors[0].is_floating_point():
-        return torch.cat(list(tensors))
-    return nn.utils.rnn.pad_sequence([tensor[0] for tensor in tensors], batch_first=True)
-
-
-def _ahead(
-    chunks: Iterator[Chunk], preprocessing: Preprocessing, on_fault: OnFault | None
-) -> Iterator[Prepared]:
-    """Yield prepared chunks in order, the next ones being prepared by a thread meanwhile."""
-    waiting: deque[Callable[[], Prepared]] = deque()
-    pool = ThreadPoolExecutor(1)
-    try:
-        for chunk in chunks:
-            prepare = partial(_prepared, chunk, preprocessing, on_fault)
-            # With nothing to decode, a thread would slow those of the model by more than it saves.
-            is_ready = preprocessing.is_ready(chunk)
-            waiting.append(prepare if is_ready else pool.submit(prepare).result)
-            if len(waiting) > _AHEAD:
-                yield waiting.popleft()()
-        while waiting:
-            yield waiting.popleft()()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-# ------------------------------------------------------------------------------- clusters
-
-
-def _clusters_of_classes(
-    hierarchy: Hierarchy | None, class_names: tuple[str, ...]
-) -> list[tuple[str, ...]]:
-    """Return for each class the names of its clusters, coarsest first."""
-    if hierarchy is None:
-        return [()] * len(class_names)
-    depth = len(hierarchy.levels) - 1
-    names = [cluster_names(hierarchy, level, class_names) for level in range(depth)]
-    levels = [level.tolist() for level in hierarchy.levels[:-1]]
-    return [
-        tuple(names[level][levels[level][index]] for level in range(depth))
-        for index in range(len(class_names))
-    ]
-
-
-def cluster_names(
-    hierarchy: Hierarchy, level: int, class_names: Sequence[str] | None = None
-) -> list[str]:
-    """Return a name for each cluster of a level: its own, or its first classes.
-
-    Args:
-        hierarchy: The hierarchy.
-        level: One of its levels.
-        class_names: Of the classes. Defaults to None: the hierarchy's.
-
-    Examples:
-        >>> animals = Hierarchy.from_levels([[0, 0, 0, 0, 1]], ["cat", "dog", "fox", "cow", "car"])
-        >>> cluster_names(animals, 0)
-        ['cat, dog, fox, …', 'car']
-    """
-    classes = class_names or hierarchy.class_names or range(hierarchy.num_classes)
-    given = None if hierarchy.cluster_names is None else hierarchy.cluster_names[level]
-    named = []
-    for cluster, members in enumerate(hierarchy.clusters(level)):
-        first = [str(classes[index]) for index in members[:_NAMED]]
-        listed = ", ".join([*first, "…"] if len(members) > _NAMED else first)
-        named.append((given[cluster] if given else "") or listed)
-    return named

@@ -47,12 +47,7 @@ def load_classifier(
     Raises:
         RunError: There is no such run, it is not done, or its model cannot be made again.
     """
-    path = Path(path)
-    if is_export(path) and method is None and seed is None:
-        run, trained = exported_run(path), load_export(path, model)
-    else:
-        run = find_best(path, method, seed)
-        trained = load_trained(run.path, model)
+    run, trained = load_chosen(Path(path), method, seed, model)
     return Classifier(
         trained.model,
         preprocessing_of(trained, text),
@@ -60,6 +55,19 @@ def load_classifier(
         hierarchy_of(run),
         described(run),
     )
+
+
+def load_chosen(
+    path: Path,
+    method: str | None = None,
+    seed: int | None = None,
+    model: str | Callable[..., nn.Module] | None = None,
+) -> tuple[RunResult, Trained]:
+    """Return the run or export that is meant, and its model; see `load_classifier`."""
+    if is_export(path) and method is None and seed is None:
+        return exported_run(path), load_export(path, model)
+    run = find_best(path, method, seed)
+    return run, load_trained(run.path, model)
 
 
 def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing:
