@@ -1,6 +1,7 @@
 """What is stored of an experiment, and how it is read and drawn again."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,3 +131,32 @@ def test_a_figure_is_drawn_again_to_the_byte(tmp_path):
     redraw("mine", "full", tmp_path)
     assert (tmp_path / "mine.svg").read_bytes() == first
     assert (tmp_path / "mine.png").stat().st_size > 0
+
+
+def stored(folder, name, *rows, seeds=(0, 1, 2)):
+    results = results_from_dict({**contents.content(*rows), "seeds": list(seeds)})
+    write_results(folder / name, replace(results, command=name))
+
+
+def test_what_was_run_row_by_row_is_drawn_as_one(tmp_path):
+    first = contents.row({"baseline": [1.0]}, key="a")
+    fewer, more = (
+        contents.row({"baseline": [2.0] * n, "continuous": [3.0]}, key="b") for n in (1, 2)
+    )
+    stored(tmp_path, "mine-only-a.json", first, fewer)
+    stored(tmp_path, "mine-only-b.json", more, seeds=[3, 4])
+    stored(tmp_path, "mine-small.json", contents.row({"baseline": [9.0]}, key="c"))
+    stored(tmp_path, "mine-3-epochs-only-a.json", contents.row({"baseline": [9.0]}, key="d"))
+    found = redraw("mine", "full", tmp_path)
+    assert [(row.key, len(row.runs)) for row in found.rows] == [("a", 1), ("b", 3)]
+    assert found.seeds == (0, 1, 2, 3, 4)
+    assert found.command == "mine-only-a.json; mine-only-b.json"
+    # Of each row those are missing that its own command asked for.
+    drawn = (tmp_path / "mine.md").read_text()
+    assert re.findall(r"(\d) of (\d) runs are missing", drawn) == [("5", "6"), ("1", "4")]
+
+
+def test_a_part_that_was_asked_for_is_drawn_alone(tmp_path):
+    stored(tmp_path, "mine-only-a.json", contents.row({"baseline": [1.0]}, key="a"))
+    stored(tmp_path, "mine-only-b.json", contents.row({"baseline": [1.0]}, key="b"))
+    assert [row.key for row in redraw("mine", "full", tmp_path, only=["a"]).rows] == ["a"]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,34 @@ def read_results(path: Path) -> Results:
         return results_from_dict(content)
 
 
+def gather_results(name: str, scale: str, folder: Path) -> Results:
+    """Read all that a folder has of an experiment, which may have been run row by row.
+
+    A row that several files have is taken from the one with the most runs of it.
+
+    Args:
+        name: Of the experiment.
+        scale: Of the experiment.
+        folder: Where its results are.
+    """
+    whole = file_of(name, scale, folder)
+    parts = sorted(folder.glob(f"{whole.stem}-only-*.json"))
+    found = [read_results(path) for path in [whole, *parts] if path.is_file()]
+    if len(found) < 2:
+        return found[0] if found else read_results(whole)
+    rows: dict[str, Row] = {}
+    for row in (row for results in found for row in results.rows):
+        if row.key not in rows or len(row.runs) > len(rows[row.key].runs):
+            rows[row.key] = row
+    used = [results for results in found if any(row in rows.values() for row in results.rows)]
+    return replace(
+        used[0],
+        seeds=tuple(sorted({seed for results in used for seed in results.seeds})),
+        command="; ".join(results.command for results in used),
+        rows=tuple(rows.values()),
+    )
+
+
 @contextmanager
 def damage_named(path: Path) -> Iterator[None]:
     """Raise a `RunError` that names a file where what it holds is not what was written."""
@@ -120,7 +149,7 @@ def results_from_dict(content: Json) -> Results:
         seeds=tuple(content["seeds"]),
         command=content["command"],
         versions=content["versions"],
-        rows=tuple(_row_from_dict(row, content["figure"]) for row in content["settings"]),
+        rows=tuple(_row_from_dict(row, content) for row in content["settings"]),
     )
 
 
@@ -146,7 +175,7 @@ def _row_to_dict(row: Row, figure: str | None) -> Json:
     }
 
 
-def _row_from_dict(row: Json, figure: str | None) -> Row:
+def _row_from_dict(row: Json, content: Json) -> Row:
     return Row(
         key=row["key"],
         label=row["label"],
@@ -158,7 +187,8 @@ def _row_from_dict(row: Json, figure: str | None) -> Row:
         versions=tuple(row.get("versions", [])),
         chosen_among=tuple(row.get("chosen_among", [])),
         cut=row.get("cut", 0),
-        values=values_from_dict(figure, row),
+        seeds=tuple(content["seeds"]),
+        values=values_from_dict(content["figure"], row),
     )
 
 

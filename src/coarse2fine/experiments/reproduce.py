@@ -17,6 +17,7 @@ from . import find_experiment
 from .content import (
     damage_named,
     file_of,
+    gather_results,
     read_results,
     results_from_dict,
     results_to_dict,
@@ -177,11 +178,13 @@ def redraw(
         scale: Of the experiment.
         folder: Where its results lie.
         out: Where to draw to. Defaults to None: beside the results.
-        only: As the results were made with. Defaults to none.
+        only: As the results were made with. Defaults to none: all that the folder has, which may
+            have been run row by row.
         epochs: As the results were made with. Defaults to None.
     """
     path = file_of(name, scale, folder, only, epochs)
-    results = read_results(path)
+    is_part = only or epochs is not None
+    results = read_results(path) if is_part else gather_results(name, scale, folder)
     with damage_named(path):
         draw(results, (out or folder) / path.name)
     return results

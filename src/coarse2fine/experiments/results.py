@@ -33,6 +33,7 @@ class Row:
             Defaults to none.
         chosen_among: See `Setting`. Defaults to none.
         cut: In how many runs T is shorter than its rule would have it. Defaults to 0.
+        seeds: Those that were asked for. Defaults to none.
         values: What the figure shows beside these results, see `coarse2fine.experiments.figures`.
             Defaults to None: nothing.
     """
@@ -47,6 +48,7 @@ class Row:
     versions: tuple[Mapping[str, str], ...] = ()
     chosen_among: tuple[str, ...] = ()
     cut: int = 0
+    seeds: tuple[int, ...] = ()
     values: Any = None
 
     def of(self, name: str) -> tuple[RunResult, ...]:
@@ -191,6 +193,7 @@ def collect(
         versions=_versions(runs),
         chosen_among=setting.chosen_among,
         cut=sum(_is_cut(task) for task in tasks if task.is_done),
+        seeds=seeds,
         values=figure_values(figure, runs),
     )
 

@@ -58,7 +58,7 @@ def notes(results: Results) -> list[str]:
     """Return what to bear in mind about the figures."""
     found = []
     for row in results.rows:
-        found += _missing(row, len(results.seeds))
+        found += _missing(row)
         short = [run for run in row.runs if not run.levelled_off]
         if short:
             found.append(
@@ -77,8 +77,8 @@ def _cut(row: Row) -> list[str]:
     return [note] if row.cut else []
 
 
-def _missing(row: Row, seeds: int) -> list[str]:
-    wanted = seeds * (1 + len(row.variants))
+def _missing(row: Row) -> list[str]:
+    wanted = len(row.seeds) * (1 + len(row.variants))
     missing = wanted - len(row.runs)
     return [f"{row.label}: {missing} of {wanted} runs are missing."] if missing else []
 
