@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from .errors import MissingExtraError, RunError
     from .functional import coarse_cross_entropy, coarse_log_softmax
     from .heads import class_vectors, find_head, replace_head
+    from .hierarchical_metrics import (
+        hierarchical_f1,
+        hierarchical_precision,
+        hierarchical_recall,
+        hops,
+        level_calibration_errors,
+    )
     from .hierarchy import Hierarchy
     from .inference.classifier import Classifier, Prediction
     from .inference.export import Export, export_model
@@ -28,7 +35,9 @@ if TYPE_CHECKING:
     from .metrics import (
         balanced_accuracy,
         confusion_matrix,
+        height_distribution,
         level_accuracies,
+        mean_height,
         mistake_heights,
         mistake_severity,
         top_k_accuracy,
@@ -74,12 +83,19 @@ _HOMES = {
     "export_model": "inference.export",
     "find_head": "heads",
     "fit": "training.fit",
+    "height_distribution": "metrics",
     "hierarchical_ensemble": "amendment",
+    "hierarchical_f1": "hierarchical_metrics",
+    "hierarchical_precision": "hierarchical_metrics",
+    "hierarchical_recall": "hierarchical_metrics",
+    "hops": "hierarchical_metrics",
     "level_accuracies": "metrics",
     "level_accuracy": "curriculum",
     "level_agreements": "agreement",
+    "level_calibration_errors": "hierarchical_metrics",
     "load_classifier": "inference.load",
     "load_export": "inference.folder",
+    "mean_height": "metrics",
     "mistake_heights": "metrics",
     "mistake_severity": "metrics",
     "replace_head": "heads",
@@ -120,12 +136,19 @@ __all__ = [
     "export_model",
     "find_head",
     "fit",
+    "height_distribution",
     "hierarchical_ensemble",
+    "hierarchical_f1",
+    "hierarchical_precision",
+    "hierarchical_recall",
+    "hops",
     "level_accuracies",
     "level_accuracy",
     "level_agreements",
+    "level_calibration_errors",
     "load_classifier",
     "load_export",
+    "mean_height",
     "mistake_heights",
     "mistake_severity",
     "replace_head",

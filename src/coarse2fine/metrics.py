@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ._hierarchy.levels import to_class_indices
-from ._util.arrays import Array, IntArray, to_floats, to_integers, to_numpy
+from ._scores import check_classes, check_k, check_scores, mean, pair, scores_and_targets
+from ._util.arrays import Array, IntArray, to_numpy
 from .hierarchy import Hierarchy
 
 
@@ -27,7 +28,7 @@ def confusion_matrix(predictions: Any, targets: Any, num_classes: int | None = N
         array([[1, 1],
                [0, 1]])
     """
-    predictions, targets = _pair(predictions, targets)
+    predictions, targets = pair(predictions, targets)
     if num_classes is None:
         num_classes = int(max(predictions.max(initial=-1), targets.max(initial=-1))) + 1
     predictions = to_class_indices(predictions, num_classes, "predictions")
@@ -51,12 +52,12 @@ def balanced_accuracy(predictions: Any, targets: Any) -> float:
         >>> balanced_accuracy([0, 0, 0, 0], [0, 0, 0, 1])
         0.5
     """
-    predictions, targets = _pair(predictions, targets)
+    predictions, targets = pair(predictions, targets)
     targets = to_class_indices(targets, int(targets.max(initial=-1)) + 1, "targets")
     counts = np.bincount(targets)
     hits = np.bincount(targets[predictions == targets], minlength=len(counts))
     present = counts > 0
-    return _mean(hits[present] / counts[present])
+    return mean(hits[present] / counts[present])
 
 
 def top_k_accuracy(scores: Any, targets: Any, k: int = 1) -> float:
@@ -73,16 +74,8 @@ def top_k_accuracy(scores: Any, targets: Any, k: int = 1) -> float:
         >>> top_k_accuracy([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]], [1, 1], k=2)
         1.0
     """
-    scores = _check_scores(scores)
-    targets = to_integers(targets, "targets")
-    if targets.shape != scores.shape[:1]:
-        raise ValueError(
-            f"targets must have shape ({len(scores)},), one for each row of scores. Got "
-            f"{targets.shape}."
-        )
-    if not 1 <= k <= scores.shape[1]:
-        raise ValueError(f"k must lie in 1..{scores.shape[1]}. Got {k}.")
-    targets = to_class_indices(targets, scores.shape[1], "targets")
+    scores, targets = scores_and_targets(scores, targets)
+    check_k(k, scores.shape[1])
     if not len(targets):
         return float("nan")
     # How many classes are ahead of the target, which needs no sorting, and where ties are
@@ -109,13 +102,13 @@ def level_accuracies(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Ar
         array([0.75, 0.5 ])
     """
     if to_numpy(predictions).ndim == 2:
-        scores = _check_scores(predictions)
-        _check_classes(scores.shape[1], hierarchy)
+        scores = check_scores(predictions)
+        check_classes(scores.shape[1], hierarchy)
         found = [_cluster_predictions(scores, level) for level in hierarchy.levels]
     else:
         found = [hierarchy.coarsen(to_numpy(predictions), at) for at in _depth(hierarchy)]
     wanted = [hierarchy.coarsen(to_numpy(targets), at) for at in _depth(hierarchy)]
-    return np.array([_mean(np.equal(*_pair(a, b))) for a, b in zip(found, wanted, strict=True)])
+    return np.array([mean(np.equal(*pair(a, b))) for a, b in zip(found, wanted, strict=True)])
 
 
 def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> IntArray:
@@ -124,7 +117,7 @@ def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Int
     0 is right, 1 a wrong class of the right lowest cluster, and so on up to the number of
     levels, where not even the coarsest cluster is right.
     """
-    predictions, targets = _pair(predictions, targets)
+    predictions, targets = pair(predictions, targets)
     # Levels are nested: prediction and target disagree at the finest levels and agree from some
     # level upwards, so the number of levels at which they disagree is the height.
     heights = np.zeros(predictions.shape, np.int64)
@@ -142,7 +135,37 @@ def mistake_severity(predictions: Any, targets: Any, hierarchy: Hierarchy) -> fl
         1.5
     """
     heights = mistake_heights(predictions, targets, hierarchy)
-    return _mean(heights[heights > 0])
+    return mean(heights[heights > 0])
+
+
+def mean_height(predictions: Any, targets: Any, hierarchy: Hierarchy) -> float:
+    """Return the mean height over all samples, right ones included; NaN where there is none.
+
+    Fewer mistakes lower it, and so do milder ones. `mistake_severity`, the mean over the
+    mistakes alone, may get better just because many mild mistakes are added.
+
+    Examples:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+        >>> mean_height([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
+        0.75
+    """
+    return mean(mistake_heights(predictions, targets, hierarchy))
+
+
+def height_distribution(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Array:
+    """Return the share of samples at each height, from 0 to the number of levels.
+
+    The heights are those of `mistake_heights`: the first share is the accuracy. Both means,
+    `mean_height` and `mistake_severity`, follow from it.
+
+    Examples:
+        >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+        >>> height_distribution([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
+        array([0.5 , 0.25, 0.25])
+    """
+    heights = mistake_heights(predictions, targets, hierarchy)
+    counts = np.bincount(heights, minlength=len(hierarchy.levels) + 1)
+    return counts / len(heights) if len(heights) else np.full(len(counts), np.nan)
 
 
 def _cluster_predictions(scores: Array, level: IntArray) -> IntArray:
@@ -158,36 +181,3 @@ def _cluster_predictions(scores: Array, level: IntArray) -> IntArray:
 
 def _depth(hierarchy: Hierarchy) -> range:
     return range(len(hierarchy.levels))
-
-
-def _mean(values: Array) -> float:
-    return float(values.mean()) if values.size else float("nan")
-
-
-def _pair(predictions: Any, targets: Any) -> tuple[IntArray, IntArray]:
-    predictions = to_integers(predictions, "predictions")
-    targets = to_integers(targets, "targets")
-    if predictions.shape != targets.shape:
-        raise ValueError(
-            f"predictions and targets must have the same shape. Got {predictions.shape} and "
-            f"{targets.shape}."
-        )
-    return predictions.reshape(-1), targets.reshape(-1)
-
-
-def _check_scores(given: Any) -> Array:
-    scores = to_floats(given, "scores")
-    if scores.ndim != 2:
-        raise ValueError(f"scores must have shape (N, K). Got {scores.shape}.")
-    if np.isnan(scores).any():
-        row, column = np.argwhere(np.isnan(scores))[0]
-        raise ValueError(f"scores[{row}, {column}] is nan.")
-    return scores
-
-
-def _check_classes(classes: int, hierarchy: Hierarchy) -> None:
-    if classes != hierarchy.num_classes:
-        raise ValueError(
-            f"the hierarchy has {hierarchy.num_classes} classes, so scores need as many "
-            f"columns. Got {classes}."
-        )
