@@ -35,6 +35,7 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
+from ._sklearn_levels import LevelClassifier as LevelClassifier
 from ._sklearn_mlp import StandardisedMLP
 from ._sklearn_net import CONTINUOUS, Training, check_finest_fits, seeded
 from ._sklearn_samples import Rows, Samples, canonical, class_weights, merged, moments, weighted
