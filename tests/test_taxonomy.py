@@ -308,3 +308,69 @@ def test_wrong_pairs_are_refused_with_file_and_row(write: Any, rows: Any, messag
 def test_a_csv_file_that_cannot_be_used_is_named(write: Any, content: Any, message: str) -> None:
     with pytest.raises(ValueError, match=rf"t\.csv: .*{message}"):
         Hierarchy.from_taxonomy(write("t.csv", content))
+
+
+# ---------------------------------------------------------- classes at different depths
+
+RAGGED = {"animal": {"pet": ["cat", "dog"], "fox": None}, "car": None}
+RAGGED_PAIRS = [
+    *[("", "animal"), ("animal", "pet"), ("pet", "cat"), ("pet", "dog"), ("animal", "fox")],
+    ("", "car"),
+]
+
+
+def test_classes_may_stand_at_different_depths_in_every_form(write: Any) -> None:
+    forms = [
+        RAGGED,
+        {"animal": [{"pet": ("cat", "dog")}, "fox"], "car": []},
+        write("nested.json", json.dumps(RAGGED)),
+        write("pairs.csv", [("parent", "child"), *RAGGED_PAIRS]),
+    ]
+    for form in forms:
+        hierarchy = Hierarchy.from_taxonomy(form)
+        assert hierarchy.class_names == ("cat", "dog", "fox", "car")
+        assert as_lists(hierarchy) == [[0, 0, 0, 1], [0, 0, 1, 2], [0, 1, 2, 3]]
+        assert hierarchy.cluster_names == (("animal", "car"), ("pet", "fox", "car"))
+
+
+# ------------------------------------------------------------------------ several parents
+
+
+def test_the_first_of_several_parents_may_be_taken(write: Any) -> None:
+    rows = [*PAIRS, ("wild", "cat"), ("rail", "wild"), ("pet", "cat")]
+    path = write("t.csv", [("parent", "child"), *rows])
+    assert_is_the_example(Hierarchy.from_taxonomy(path, parents="first"))
+
+
+def test_a_class_in_several_places_may_be_taken_at_the_first(write: Any) -> None:
+    taxonomy = {**NESTED, "loved": {"small": ["cat", "dog"]}}
+    for form in (taxonomy, write("t.json", json.dumps(taxonomy))):
+        assert_is_the_example(Hierarchy.from_taxonomy(form, parents="first"))
+
+
+def test_a_parent_whose_children_are_taken_elsewhere_is_no_class(write: Any) -> None:
+    rows = [("", "loved"), *PAIRS, ("loved", "cat")]
+    path = write("t.csv", [("parent", "child"), *rows])
+    assert_is_the_example(Hierarchy.from_taxonomy(path, parents="first"))
+
+
+@pytest.mark.parametrize("form", ["t.csv", "t.json"])
+def test_the_error_of_two_parents_says_what_to_do(write: Any, form: str) -> None:
+    pairs = [("parent", "child"), *PAIRS, ("wild", "cat")]
+    nested = json.dumps({**NESTED, "loved": ["cat"]})
+    path = write(form, pairs if form == "t.csv" else nested)
+    with pytest.raises(ValueError, match=r'keep one of the two, or give parents="first" to take'):
+        Hierarchy.from_taxonomy(path)
+
+
+@pytest.mark.parametrize("cycle", [[("a", "b"), ("b", "a")], [("cat", "animal"), ("", "animal")]])
+def test_a_cycle_is_an_error_whichever_parents_are_taken(write: Any, cycle: Any) -> None:
+    path = write("t.csv", [("parent", "child"), ("", "animal"), *PAIRS, *cycle])
+    with pytest.raises(ValueError, match="is its own ancestor"):
+        Hierarchy.from_taxonomy(path, parents="first")
+
+
+@pytest.mark.parametrize("parents", ["last", "", True, 1, ["first"], np.array(["first"])])
+def test_no_other_choice_of_parents_is_taken(parents: Any) -> None:
+    with pytest.raises(ValueError, match="parents must be None or 'first'. Got"):
+        Hierarchy.from_taxonomy(NESTED, parents=parents)

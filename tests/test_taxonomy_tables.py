@@ -89,10 +89,18 @@ def test_groups_called_like_the_columns_are_groups(leaf: Any) -> None:
     assert hierarchy.class_names[:2] == ("a", "b")
 
 
+EMPTY = [None, np.nan, np.float32("nan"), "", pd.NA, pd.NaT]
+NO_LABELS = [1.5, True, ["a"], {"a": 1}]
+
+
 @pytest.mark.parametrize(
-    "cell", [None, np.nan, 1.5, True, "", pd.NA, pd.NaT, ["a"], {"a": 1}], ids=repr
+    ("column", "cell"),
+    [
+        *(("coarse_label", cell) for cell in [*EMPTY, *NO_LABELS]),
+        *(("fine_label", cell) for cell in NO_LABELS),
+    ],
+    ids=repr,
 )
-@pytest.mark.parametrize("column", ["coarse_label", "fine_label"])
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])
 def test_a_cell_that_is_no_label_is_named(make: Any, column: str, cell: Any) -> None:
     cells = list(SAMPLES[column])
@@ -111,6 +119,77 @@ def test_an_empty_cell_of_a_file_is_named(write: Any) -> None:
     path = write("t.csv", [("coarse_label", "fine_label"), ("a", "x"), ("", ""), ("", "y")])
     with pytest.raises(ValueError, match=r"t\.csv: coarse_label in row 4 must be .*Got ''"):
         Hierarchy.from_taxonomy(path)
+
+
+# ------------------------------------------------------------------- empty finest labels
+
+
+@pytest.mark.parametrize("cell", EMPTY, ids=repr)
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_a_coarse_label_alone_says_nothing_more_of_its_tree(make: Any, cell: Any) -> None:
+    longer = {
+        "coarse_label": ["road", *SAMPLES["coarse_label"], "pet"],
+        "fine_label": [cell, *SAMPLES["fine_label"], cell],
+    }
+    assert Hierarchy.from_taxonomy(make(longer)) == Hierarchy.from_taxonomy(SAMPLES)
+
+
+@pytest.mark.parametrize("cell", EMPTY, ids=repr)
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_a_coarse_label_with_nothing_finer_is_a_class(make: Any, cell: Any) -> None:
+    longer = {
+        "coarse_label": [*SAMPLES["coarse_label"], "tree", "tree"],
+        "fine_label": [*SAMPLES["fine_label"], cell, cell],
+    }
+    hierarchy = Hierarchy.from_taxonomy(make(longer))
+    assert hierarchy.class_names == ("dog", "car", "cat", "bus", "tree")
+    assert as_lists(hierarchy) == [[0, 1, 0, 1, 2], [0, 1, 2, 3, 4]]
+    assert hierarchy.cluster_names == (("pet", "road", "tree"),)
+
+
+@pytest.mark.parametrize("form", ["dict", "frame", "file"])
+def test_classes_of_a_table_may_stand_at_any_depth(write: Any, form: str) -> None:
+    names = ("top", "middle", "label")
+    rows = [
+        ("animal", "pet", "cat"),
+        ("animal", "pet", ""),
+        ("animal", "pet", "dog"),
+        ("animal", "fox", ""),
+        ("animal", "", ""),
+        ("car", "", ""),
+    ]
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    forms = {"dict": columns, "frame": pd.DataFrame(columns), "file": [names, *rows]}
+    table = write("t.csv", forms["file"]) if form == "file" else forms[form]
+    nested = {"animal": {"pet": ["cat", "dog"], "fox": None}, "car": None}
+    assert Hierarchy.from_taxonomy(table, columns=names) == Hierarchy.from_taxonomy(nested)
+
+
+def test_a_label_between_two_others_is_never_empty(write: Any) -> None:
+    rows = [("top", "middle", "label"), ("a", "b", "x"), ("a", "", "y")]
+    with pytest.raises(ValueError, match=r"t\.csv: middle in row 3 must be .*Got ''"):
+        Hierarchy.from_taxonomy(write("t.csv", rows), columns=rows[0])
+
+
+def test_a_class_at_the_top_and_below_is_named() -> None:
+    table = {"coarse_label": ["a", "a", "b", "cat"], "fine_label": ["cat", "x", "y", None]}
+    message = "coarse_label 'cat' stands below a and, in row 3, at the top; keep one"
+    with pytest.raises(ValueError, match=message):
+        Hierarchy.from_taxonomy(table)
+    assert Hierarchy.from_taxonomy(table, parents="first").clusters(0) == ((0, 1), (2,))
+
+
+# ------------------------------------------------------------------------ several parents
+
+
+@pytest.mark.parametrize("form", ["dict", "frame", "file"])
+def test_the_first_of_several_coarse_labels_may_be_taken(write: Any, form: str) -> None:
+    table: Any = {**SAMPLES, "coarse_label": [*SAMPLES["coarse_label"][:-1], "road"]}
+    if form == "frame":
+        table = pd.DataFrame(table)
+    if form == "file":
+        table = write("t.csv", [tuple(table), *zip(*table.values(), strict=True)])
+    assert Hierarchy.from_taxonomy(table, parents="first") == Hierarchy.from_taxonomy(SAMPLES)
 
 
 @pytest.mark.parametrize(("form", "row"), [("dict", 5), ("frame", 5), ("file", 7)])

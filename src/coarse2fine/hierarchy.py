@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -193,8 +193,12 @@ class Hierarchy(NestedLevels):
         class_names: Sequence[str] | None = None,
         *,
         columns: Sequence[str] = ("coarse_label", "fine_label"),
+        parents: Literal["first"] | None = None,
     ) -> Hierarchy:
         """Read a tree of classes made by people.
+
+        Classes may stand at different depths: one that sits higher than others stays a cluster
+        of its own at the levels below it.
 
         Args:
             taxonomy: One of
@@ -203,15 +207,18 @@ class Hierarchy(NestedLevels):
                   "dog"]}, "vehicle": ["car"]}``, or a path to such a JSON file;
                 - a path to a CSV file with the columns ``parent`` and ``child``;
                 - a path to a CSV file, or a table (dict of columns, DataFrame), with the
-                  columns named by `columns`, in which every row is a sample.
+                  columns named by `columns`, in which every row is a sample. Its finest
+                  labels may be empty: it is not known any finer, or there is nothing finer.
             class_names: The classes in the order of the model's outputs. Defaults to None:
                 the order in which the tree names them; integer labels keep their own.
             columns: The labels of a sample from the coarsest to the finest. Defaults to
                 ``("coarse_label", "fine_label")``.
+            parents: ``"first"`` takes a node that has several parents below the first of them,
+                in the order of the tree or file. Defaults to None: that is an error.
         """
         from .taxonomy import read_taxonomy
 
-        return cls(*read_taxonomy(taxonomy, class_names, columns))
+        return cls(*read_taxonomy(taxonomy, class_names, columns, parents))
 
     # ------------------------------------------------------------------ levels and classes
 

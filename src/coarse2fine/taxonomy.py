@@ -11,6 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ._hierarchy.branches import (
+    CHOOSE,
+    MAX_LEVELS,
+    Branch,
+    from_columns,
+    from_pairs,
+    is_label,
+)
 from ._hierarchy.levels import check_names
 from ._util.arrays import IntArray
 from ._util.files import check_is_file, parse_json
@@ -18,37 +26,49 @@ from ._util.tables import csv_rows
 from ._util.text import brief
 
 Parts = tuple[list[IntArray], list[str], list[list[str]]]
-# A class: the names from the root's child down to the class itself.
-Branch = tuple[str, ...]
-
-# Deeper ones are mistakes or attacks: reading recurses, and a cycle of parents never ends.
-MAX_LEVELS = 100
+FIRST = "first"
 
 
 def read_taxonomy(
-    taxonomy: Any, class_names: Sequence[str] | None, columns: Sequence[str]
+    taxonomy: Any,
+    class_names: Sequence[str] | None,
+    columns: Sequence[str],
+    parents: str | None = None,
 ) -> Parts:
     """Return the levels, class names and cluster names of `Hierarchy.from_taxonomy`."""
+    takes_first = check_parents(parents)
     if isinstance(columns, str) or len(columns) < 2:
         raise ValueError(f"columns must name at least two columns, coarsest first. Got {columns}.")
     columns = tuple(columns)
     if not isinstance(taxonomy, str | os.PathLike):
-        return _to_levels(_in_order(_from_object(taxonomy, columns), class_names))
+        branches = _from_object(taxonomy, columns, takes_first)
+        return _to_levels(_in_order(branches, class_names, takes_first))
     path = Path(taxonomy)
     check_is_file(path)
     is_csv = path.suffix.lower() == ".csv"
     content = None if is_csv else parse_json(path)  # which names the file in its own errors
     try:
-        branches = _from_csv(path, columns) if is_csv else _from_object(content, columns)
-        return _to_levels(_in_order(branches, class_names))
+        branches = (
+            _from_csv(path, columns, takes_first)
+            if is_csv
+            else _from_object(content, columns, takes_first)
+        )
+        return _to_levels(_in_order(branches, class_names, takes_first))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {brief(error)}") from None
 
 
-def _from_object(taxonomy: Any, columns: tuple[str, ...]) -> list[Branch]:
+def check_parents(parents: Any) -> bool:
+    """Return whether the first of several parents is taken; refuse what is no choice."""
+    if parents is not None and not (isinstance(parents, str) and parents == FIRST):
+        raise ValueError(f"parents must be None or {FIRST!r}. Got {short(parents)}.")
+    return parents is not None
+
+
+def _from_object(taxonomy: Any, columns: tuple[str, ...], takes_first: bool) -> list[Branch]:
     if _is_table(taxonomy, columns):
         cells = [_cells(taxonomy[column]) for column in columns]
-        return _from_columns(cells, columns, range(len(cells[-1])))
+        return from_columns(cells, columns, range(len(cells[-1])), takes_first)
     if isinstance(taxonomy, Mapping):
         return list(_walk(taxonomy, (), 0))
     found = _column_names(taxonomy)
@@ -85,7 +105,7 @@ def _walk(node: Any, above: Branch, depth: int) -> Iterator[Branch]:
 
 
 def _name(value: Any, above: Branch) -> str:
-    if not _is_label(value):
+    if not is_label(value):
         place = " > ".join(above) or "the root"
         raise ValueError(
             f"below {place} a group or class must be a string or an integer. Got {short(value)}."
@@ -93,22 +113,18 @@ def _name(value: Any, above: Branch) -> str:
     return str(value)
 
 
-def _is_label(value: Any) -> bool:
-    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
-
-
 # ---------------------------------------------------------------------------- CSV files
 
 
-def _from_csv(path: Path, columns: tuple[str, ...]) -> list[Branch]:
+def _from_csv(path: Path, columns: tuple[str, ...], takes_first: bool) -> list[Branch]:
     header, rows, numbers = _read_csv(path)
     # The columns first: a table of samples may have others that are called parent and child.
     for names in (columns, ("parent", "child")):
         if set(names) <= set(header):
             places = [header.index(name) for name in names]
             cells = [[row[place] for row in rows] for place in places]
-            read = _from_columns if names == columns else _from_pairs
-            return read(cells, names, numbers)
+            read = from_columns if names == columns else from_pairs
+            return read(cells, names, numbers, takes_first)
     raise ValueError(
         f"the first row must name the columns parent and child, or {', '.join(columns)}. Got "
         f"{', '.join(header) or 'an empty file'}."
@@ -124,37 +140,6 @@ def _read_csv(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
                 f"row {number} must have {len(header)} cells, like the first. Got {len(row)}."
             )
     return header, [row for _, row in rows], [number for number, _ in rows]
-
-
-def _from_pairs(
-    cells: Sequence[Sequence[str]], names: tuple[str, ...], rows: Sequence[int]
-) -> list[Branch]:
-    """Turn columns of parents and children into branches; the root's parent may be empty."""
-    parent: dict[str, str] = {}
-    for above, child, row in zip(*cells, rows, strict=True):
-        if not child:
-            raise ValueError(f"row {row} has no {names[1]}.")
-        if parent.setdefault(child, above) != above:
-            raise ValueError(
-                f"{child!r} has two parents, {parent[child]!r} and, in row {row}, {above!r}."
-            )
-    # Classes are the nodes that are nobody's parent.
-    inner = set(parent.values())
-    branches = {child: _climb(child, parent) for child in parent}
-    return [branch for child, branch in branches.items() if child not in inner]
-
-
-def _climb(child: str, parent: dict[str, str]) -> Branch:
-    """Return the names from the root down to a node."""
-    branch = [child]
-    while parent.get(branch[-1]):
-        branch.append(parent[branch[-1]])
-        # A cycle is noticed when the branch is too long, which costs nothing before.
-        if len(branch) > MAX_LEVELS:
-            if len(set(branch)) < len(branch):
-                raise ValueError(f"{branch[-1]!r} is its own ancestor.")
-            raise ValueError(f"the taxonomy is more than {MAX_LEVELS} levels deep.")
-    return tuple(reversed(branch))
 
 
 # -------------------------------------------------------------------------------- tables
@@ -183,51 +168,21 @@ def _cells(column: Any) -> list[Any]:
     return list(column.tolist() if hasattr(column, "tolist") else column)
 
 
-def _from_columns(
-    cells: Sequence[Sequence[Any]], columns: tuple[str, ...], rows: Sequence[int]
-) -> list[Branch]:
-    """Turn columns of labels, the finest last, into a branch for each finest label."""
-    for column, name in zip(cells, columns, strict=True):
-        if len(column) != len(rows):
-            raise ValueError(
-                f"the columns must be of one length, but {name} has {len(column)} cells and "
-                f"{columns[-1]} has {len(rows)}."
-            )
-        _check_column(column, name, rows)
-    branches: dict[str, Branch] = {}
-    for *above, label, row in zip(*cells, rows, strict=True):
-        branch = (*map(str, above), str(label))
-        first = branches.setdefault(branch[-1], branch)
-        if first != branch:
-            raise ValueError(
-                f"{columns[-1]} {label!r} stands below {' > '.join(first[:-1])} and, in row "
-                f"{row}, below {' > '.join(branch[:-1])}."
-            )
-    return list(branches.values())
-
-
-def _check_column(column: Sequence[Any], name: str, rows: Sequence[int]) -> None:
-    for cell, row in zip(column, rows, strict=True):
-        if not _is_label(cell) or cell == "":
-            raise ValueError(
-                f"{name} in row {row} must be a string or an integer, and not empty. Got "
-                f"{short(cell)}."
-            )
-
-
 # ------------------------------------------------------------------- branches to levels
 
 
-def _in_order(branches: list[Branch], class_names: Sequence[str] | None) -> list[Branch]:
+def _in_order(
+    branches: list[Branch], class_names: Sequence[str] | None, takes_first: bool
+) -> list[Branch]:
     """Return the branches in the order of the model's outputs."""
     found: dict[str, Branch] = {}
     for branch in branches:
-        if branch[-1] in found:
+        if branch[-1] in found and not takes_first:
             raise ValueError(
                 f"the class {branch[-1]!r} stands in two places: {' > '.join(found[branch[-1]])} "
-                f"and {' > '.join(branch)}."
+                f"and {' > '.join(branch)}; {CHOOSE}."
             )
-        found[branch[-1]] = branch
+        found.setdefault(branch[-1], branch)
     names = _tree_order(list(found)) if class_names is None else _check_classes(found, class_names)
     return [found[name] for name in names]
 

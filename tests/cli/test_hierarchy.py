@@ -53,6 +53,18 @@ def test_class_names_come_from_a_file_too(c2f, write):
     assert "├── cat, dog\n" in out
 
 
+def test_of_several_parents_the_first_is_taken_where_asked_for(c2f, write):
+    rows = [("parent", "child"), ("pet", "cat"), ("pet", "dog"), ("wild", "cat"), ("wild", "fox")]
+    path = write("t.csv", rows)
+    code, _, err = c2f("hierarchy", path)
+    assert code != 0
+    assert "'cat' has two parents, 'pet' and, in row 4, 'wild'" in err
+    assert c2f("hierarchy", path, "--parents", "first")[1].splitlines()[1] == "├── pet: cat, dog"
+    code, _, err = c2f("hierarchy", path, "--parents", "last")
+    assert code != 0
+    assert "Got 'last'" in err
+
+
 def test_a_hierarchy_with_names_is_put_in_the_order_of_the_classes(c2f, saved):
     _, out, _ = c2f("hierarchy", saved, "--classes", "van,dog,cat,car", "--json")
     content = json.loads(out)

@@ -71,6 +71,25 @@ def test_a_taxonomy_is_put_in_the_order_of_the_classes(write):
         assert read_hierarchy(path).class_names == ("cat", "dog", "van", "car")
 
 
+def test_of_several_parents_in_a_taxonomy_the_first_may_be_taken(write):
+    nested = write("nested.json", json.dumps({**TAXONOMY, "loved": ["cat"]}))
+    pairs = [["parent", "child"], *([g, c] for g, group in TAXONOMY.items() for c in group)]
+    for path in (nested, write("pairs.csv", [*pairs, ["loved", "cat"]])):
+        with pytest.raises(ValueError, match="cat"):
+            read_hierarchy(path)
+        assert read_hierarchy(path, parents="first") == Hierarchy.from_taxonomy(TAXONOMY)
+
+
+def test_what_is_no_taxonomy_has_no_parents_to_choose(tmp_path, write):
+    hierarchy().save(tmp_path / "h.json")
+    others = [hierarchy(), DISTANCES, tmp_path / "h.json", write("d.csv", DISTANCES), tmp_path]
+    for given in others:
+        with pytest.raises(ValueError, match="only a taxonomy has several parents"):
+            read_hierarchy(given, parents="first")
+    with pytest.raises(FileNotFoundError, match="missing"):
+        read_hierarchy(tmp_path / "missing.csv", parents="first")
+
+
 def test_a_symmetric_matrix_is_of_distances(tmp_path, write):
     expected = Hierarchy.from_distances(DISTANCES, linkage="average", class_names=ANIMALS)
     np.save(tmp_path / "d.npy", DISTANCES)

@@ -49,6 +49,13 @@ def command(
             help="Take the class names, in order, from this file, one a line, or list with commas.",
         ),
     ] = None,
+    parents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="first",
+            help="In a taxonomy, take what has several parents below the first of them.",
+        ),
+    ] = None,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Save the hierarchy as this JSON file.")
     ] = None,
@@ -73,7 +80,13 @@ def command(
 
     names = None if classes is None else _class_names(classes)
     hierarchy = read_hierarchy(
-        source, metric=metric, linkage=linkage, head=head, class_names=names, model=model
+        source,
+        metric=metric,
+        linkage=linkage,
+        head=head,
+        class_names=names,
+        model=model,
+        parents=parents,
     )
     if names is not None and hierarchy.class_names != tuple(names):
         hierarchy = hierarchy.for_classes(names)

@@ -17,6 +17,7 @@ from .._util.tables import csv_rows
 from .._util.text import brief
 from ..distances import class_distances
 from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ..taxonomy import check_parents
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -35,6 +36,7 @@ def read_hierarchy(
     head: str | None = None,
     class_names: Names = None,
     model: str | Callable[..., nn.Module] | None = None,
+    parents: str | None = None,
 ) -> Hierarchy:
     """Return the hierarchy that a user gives, or that is made from what is given.
 
@@ -58,7 +60,10 @@ def read_hierarchy(
         class_names: The classes, in order, of what has no names of its own; for a taxonomy,
             the order of its classes. Defaults to None.
         model: What makes a run's model, see `load_trained`. Defaults to None.
+        parents: Of a taxonomy, see `Hierarchy.from_taxonomy`. Defaults to None.
     """
+    if check_parents(parents):
+        return _with_parents(given, metric, linkage, class_names, parents)
     if isinstance(given, Hierarchy):
         return given
     if isinstance(given, str | os.PathLike):
@@ -161,6 +166,25 @@ def _from_tree(path: Path, class_names: Names) -> Hierarchy:
     if is_hierarchy(content):
         return Hierarchy.load(path)
     return Hierarchy.from_taxonomy(path, class_names)
+
+
+def _with_parents(given: Any, metric: Any, linkage: Any, names: Names, parents: Any) -> Hierarchy:
+    """Return the hierarchy of a taxonomy, the only thing that may have several parents."""
+    if not isinstance(given, str | os.PathLike) or not _is_tree_file(Path(given)):
+        name = given if isinstance(given, str | os.PathLike) else type(given).__name__
+        raise ValueError(f"only a taxonomy has several parents to choose from. Got {name}.")
+    _check_no_choice(Path(given), metric, linkage)
+    return Hierarchy.from_taxonomy(given, names, parents=parents)
+
+
+def _is_tree_file(path: Path) -> bool:
+    """Whether a file should hold a taxonomy; one that is missing is named by its reader."""
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        return suffix in (".json", ".csv")
+    if suffix == ".json":
+        return not is_hierarchy(parse_json(path))
+    return suffix == ".csv" and _is_taxonomy(path)
 
 
 def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: Any) -> Hierarchy:
