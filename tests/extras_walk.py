@@ -161,7 +161,7 @@ ENTRIES: dict[str, Callable[[], None]] = {
     "a Dask cluster": dask,
     **{
         f"integrations.{name}": lambda name=name: integration(name)  # type: ignore[misc]
-        for name in ("lightning", "transformers", "sklearn", "keras")
+        for name in ("lightning", "transformers", "sklearn", "keras", "torchmetrics")
     },
     **{f"c2f {words}": lambda words=words: command(words) for words in ARGUMENTS},  # type: ignore[misc]
 }

@@ -51,6 +51,7 @@ NEEDS = {
         "skorch": ("integrations.sklearn",),
     },
     "keras": {"keras": ("integrations.keras",)},
+    "torchmetrics": {"torchmetrics": ("integrations.torchmetrics",)},
     "accelerate": {"accelerate": ()},
     "onnx": {
         "onnx": ("c2f export --onnx",),

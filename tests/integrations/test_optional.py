@@ -13,6 +13,7 @@ INTEGRATIONS = {  # each with the libraries it stands on, and its extra
     "transformers": (("transformers",), "transformers"),
     "sklearn": (("skorch",), "sklearn"),
     "keras": (("keras",), "keras"),
+    "torchmetrics": (("torchmetrics",), "torchmetrics"),
 }
 
 
