@@ -39,6 +39,7 @@ from ._sklearn_levels import LevelClassifier as LevelClassifier
 from ._sklearn_mlp import StandardisedMLP
 from ._sklearn_net import CONTINUOUS, Training, check_finest_fits, seeded
 from ._sklearn_samples import Rows, Samples, canonical, class_weights, merged, moments, weighted
+from ._sklearn_scorers import hierarchical_scorer as hierarchical_scorer
 
 
 class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,0 +1,67 @@
+"""Hierarchical measures as scorers of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skorch")
+
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+
+from coarse2fine import Hierarchy, hierarchical_f1, mean_height, mistake_severity
+from coarse2fine.integrations.sklearn import hierarchical_scorer
+
+NAMES = ["setosa", "versicolor", "virginica"]
+IRIS = Hierarchy.from_taxonomy(
+    {"small": ["setosa"], "large": ["versicolor", "virginica"]}, class_names=NAMES
+)
+FOLDS = StratifiedKFold(3)
+
+
+@pytest.mark.parametrize(
+    ("measure", "function", "sign"),
+    [
+        ("f1", hierarchical_f1, 1),
+        ("mean_height", mean_height, -1),
+        ("mistake_severity", mistake_severity, -1),
+    ],
+)
+def test_cross_validation_by_a_measure(measure, function, sign):
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(NAMES)[y]
+    scorer = hierarchical_scorer(IRIS, measure)
+    found = cross_val_score(GaussianNB(), X, labels, cv=FOLDS, scoring=scorer)
+    guesses = IRIS.encode(cross_val_predict(GaussianNB(), X, labels, cv=FOLDS).tolist())
+    held_out = [test for _, test in FOLDS.split(X, labels)]
+    expected = [sign * function(guesses[test], y[test], IRIS) for test in held_out]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_numbers_are_the_classes_of_a_hierarchy_without_names():
+    hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
+    always_1 = DummyClassifier().fit([[0.0]], [1])
+    assert hierarchical_scorer(hierarchy)(always_1, [[0.0]] * 3, [1, 0, 3]) == 0.5
+
+
+def test_answers_may_be_clusters():
+    large = DummyClassifier().fit([[0.0]], ["large"])
+    scorer = hierarchical_scorer(IRIS, "precision")
+    assert scorer(large, [[0.0]] * 2, ["virginica", "setosa"]) == 0.5
+
+
+def test_a_scorer_is_pickled_as_processes_need_it():
+    scorer = pickle.loads(pickle.dumps(hierarchical_scorer(IRIS, "recall")))
+    setosa = DummyClassifier().fit([[0.0]], ["setosa"])
+    assert scorer(setosa, [[0.0]], ["setosa"]) == 1
+
+
+def test_an_unknown_measure_or_label_is_named():
+    with pytest.raises(ValueError, match="one of f1, precision, .*Got 'accuracy'"):
+        hierarchical_scorer(IRIS, "accuracy")
+    rose = DummyClassifier().fit([[0.0]], ["rose"])
+    with pytest.raises(ValueError, match="no class or cluster 'rose'"):
+        hierarchical_scorer(IRIS)(rose, [[0.0]], ["setosa"])
