@@ -18,6 +18,8 @@ from .. import __version__
 from .._util.files import replacing, replacing_folder, write_atomically
 from ..data.sources import text
 from ..errors import MissingExtraError, RunError
+from ..hierarchy import Hierarchy
+from ..prediction import LevelPredictor
 from ..runs.best import find_best, finished_runs
 from ..runs.directory import Run
 from ..runs.find import seed_folders
@@ -29,6 +31,7 @@ from .folder import (
     CARD,
     FOLDER,
     FORMAT,
+    LEVELS,
     ONNX,
     PROGRAM,
     TOKENS,
@@ -74,6 +77,7 @@ def export_model(
     seed: int | None = None,
     model: Factory | None = None,
     license: str | None = None,
+    level_predictor: LevelPredictor | None = None,
 ) -> Export:
     """Write a trained model to a folder that stands by itself.
 
@@ -91,6 +95,8 @@ def export_model(
             None: what the run names, if that is ours or was trained by this process.
         license: Of the model, for its card, such as ``"apache-2.0"``. Defaults to None: the
             card does not say.
+        level_predictor: What `Classifier.calibrate` returned, so that the exported model answers
+            at any level. Defaults to None: it does not.
 
     Returns:
         The folder, the run, and what could not be made.
@@ -101,12 +107,15 @@ def export_model(
     if folder.name in ("", ".."):
         folder = folder.resolve()  # for a name to rename it to
     run = chosen_run(source, method, seed)
+    levels = None if level_predictor is None else _levels(level_predictor, hierarchy_of(run))
     check_replaceable(folder)
     trained = _Trained(run, _comparison(source), model)
     with replacing_folder(folder) as unfinished:
         missing = trained.write(unfinished)
         card = model_card(_name(folder), trained.facts, trained.comparison, missing, license)
         write_atomically(unfinished / CARD, card)
+        if levels is not None:
+            write_atomically(unfinished / LEVELS, levels)
     return Export(folder, run, missing)
 
 
@@ -218,6 +227,13 @@ def metadata(trained: Trained, *, is_raw: bool = False) -> dict[str, str]:
 def _name(folder: Path) -> str:
     """Return what to call a model: as its folder, or as the run that it lies in."""
     return folder.resolve().parent.name if folder.name == FOLDER else folder.name
+
+
+def _levels(predictor: LevelPredictor, hierarchy: Hierarchy | None) -> str:
+    """Return a predictor as text."""
+    if predictor.hierarchy != hierarchy:
+        raise ValueError("level_predictor must have the hierarchy of the run, and has another.")
+    return f"{json.dumps(predictor.to_dict(), indent=1, ensure_ascii=False)}\n"
 
 
 def _comparison(source: Source) -> Result | None:

@@ -9,6 +9,8 @@ from .._util.files import parse_json
 from .._util.text import brief
 from ..checkpoints import load_tensors
 from ..errors import RunError
+from ..hierarchy import Hierarchy
+from ..prediction import LevelPredictor
 from ..runs.directory import Run
 from ..runs.identity import Factory
 from ..runs.restore import Trained, trained_from
@@ -17,13 +19,14 @@ from ..runs.result import RunResult
 FORMAT, VERSION = "coarse2fine export", 1
 WEIGHTS, PROGRAM, ONNX = "model.safetensors", "program.pt2", "model.onnx"
 CARD, TOKENS = "README.md", "tokens.py"
+LEVELS = "levels.json"  # how sure the model must be for an answer
 FOLDER = "export"  # in the run or comparison, where no other place is given
 
 
 def export_files(folder: Path) -> tuple[Path, ...]:
     """Return the files that an export may consist of, whether they are there or not."""
     run = Run(folder)  # a config and a hierarchy are called and read as those of a run
-    others = (WEIGHTS, PROGRAM, ONNX, CARD, TOKENS)
+    others = (WEIGHTS, PROGRAM, ONNX, CARD, TOKENS, LEVELS)
     return (run.config_file, run.hierarchy_file, *(folder / name for name in others))
 
 
@@ -66,6 +69,28 @@ def exported_run(folder: Path) -> RunResult:
         return RunResult.from_dict(parse_json(file)["run"], folder)
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"{file} is damaged: {brief(error)}.") from None
+
+
+def exported_levels(folder: Path, hierarchy: Hierarchy | None) -> LevelPredictor | None:
+    """Return the predictor that was exported with a model; None where there is none.
+
+    Args:
+        folder: Of an export, or of a run, which has none.
+        hierarchy: Of the model, whose nodes the answers are.
+
+    Raises:
+        RunError: It is damaged, or of another hierarchy.
+    """
+    file = folder / LEVELS
+    if not is_export(folder) or not file.is_file():
+        return None
+    try:
+        found = LevelPredictor.from_dict(parse_json(file))
+        if found.hierarchy != hierarchy:
+            raise ValueError("its hierarchy is not the model's")
+    except (ValueError, TypeError) as error:
+        raise RunError(f"{file} is damaged: {brief(str(error).rstrip('.'))}.") from None
+    return found
 
 
 def check_replaceable(folder: Path) -> None:

@@ -13,7 +13,7 @@ from ..runs.find import SEED, runs_of_seed, seed_folder
 from ..runs.restore import Trained, load_trained
 from ..runs.result import RunResult
 from .classifier import Classifier
-from .folder import exported_run, is_export, load_export
+from .folder import exported_levels, exported_run, is_export, load_export
 from .preprocessing import Preprocessing
 
 if TYPE_CHECKING:
@@ -48,12 +48,14 @@ def load_classifier(
         RunError: There is no such run, it is not done, or its model cannot be made again.
     """
     run, trained = load_chosen(Path(path), method, seed, model)
+    hierarchy = hierarchy_of(run)
     return Classifier(
         trained.model,
         preprocessing_of(trained, text),
         trained.class_names,
-        hierarchy_of(run),
+        hierarchy,
         described(run),
+        exported_levels(run.path, hierarchy),
     )
 
 
