@@ -177,7 +177,7 @@ def test_the_versions_of_the_compatibility_page_are_those_of_the_constraints() -
     versions = read(DOCS / "compatibility.md").split("\n## Versions\n")[1]
     listed = re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|$", versions, re.MULTILINE)
     constraints = read(ROOT / "constraints.txt").splitlines()
-    assert len(listed) == 7
+    assert len(listed) == 8
     assert {f"{name}=={version}" for name, version in listed} <= set(constraints)
     python = re.search(r"on (Python \d\.\d+)", versions)
     assert python
