@@ -75,7 +75,27 @@ def rows() -> list[Row]:
     )
     what = "its memory beside logits and gradient, (512, 100,000), in sizes of the logits"
     result.append(Row.at_most(what, mine - 1, 2, "×", f"F.cross_entropy {peer - 1:.3g}×"))
-    return [*result, step_row()]
+    return [*result, *map(nodes_row, (512, 256), (100, 10_000)), step_row()]
+
+
+def nodes_row(batch: int, classes: int) -> Row:
+    """Targets of which a quarter are clusters against targets that are all classes."""
+    hierarchy = middle_level(classes)
+    criterion = CoarseToFineLoss(hierarchy)
+    logits = torch.randn(batch, classes, requires_grad=True)
+    plain = torch.randint(0, classes, (batch,))
+    mixed = plain.clone()
+    mixed[::4] = torch.randint(classes, len(hierarchy.nodes), mixed[::4].shape)
+
+    def loss_of(target: torch.Tensor) -> None:
+        logits.grad = None
+        criterion(logits, target).backward()
+
+    repeats = 300 if classes <= 1_000 else 60
+    found = compare(lambda: loss_of(mixed), lambda: loss_of(plain), repeats=repeats, warm_up=10)
+    detail = f"{found.ours * 1e3:.3g} ms against {found.peer * 1e3:.3g} ms"
+    what = f"loss of classes and clusters mixed, ({batch}, {classes:,}), against classes alone"
+    return Row.at_most(what, found.ratio, 6, "×", detail)
 
 
 def step_row() -> Row:

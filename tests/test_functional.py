@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck, gradgradcheck
 
-from coarse2fine import _marginal, coarse_cross_entropy, coarse_log_softmax, functional
+from coarse2fine import _marginal, coarse_cross_entropy, coarse_log_softmax
+from coarse2fine._level_loss import Options, level_cross_entropy
 
 CLASSES = 12
 CLUSTERS = {
@@ -95,8 +96,8 @@ def test_at_the_finest_level_equals_torch(shape, options, soft, reduction, dense
     expected = F.cross_entropy(logits, target, reduction=reduction, **options)
     if dense:
         defaults = {"weight": None, "ignore_index": -100, "label_smoothing": 0.0}
-        given = functional.Options(reduction=reduction, **defaults | options)
-        found = functional.level_cross_entropy(logits, target, clusters, None, given)
+        given = Options(reduction=reduction, **defaults | options)
+        found = level_cross_entropy(logits, target, clusters, None, given)
     else:
         found = coarse_cross_entropy(logits, target, clusters, reduction=reduction, **options)
     torch.testing.assert_close(found, expected)

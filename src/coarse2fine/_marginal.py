@@ -180,6 +180,13 @@ class CoarseLogSoftmax(Function):
         return within * of_cluster - log_probability.exp() * total, None
 
 
+def cluster_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
+    """Return, for every class, the log-probability of the cluster that it belongs to."""
+    index = along_classes(clusters, input).expand_as(input)
+    output: Tensor = CoarseLogSoftmax.apply(input, index)  # type: ignore[no-untyped-call]
+    return output
+
+
 def _coarse_terms(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the log-softmax, the softmax within each class's cluster, and the output.
 

@@ -254,9 +254,10 @@ def level_accuracy(
 
     Args:
         model: Gives logits of shape (N, K) or (N, K, d1, ...).
-        batches: Pairs of inputs and target classes, such as a DataLoader of the validation
-            samples gives; they are moved to the model's device.
-        criterion: Whose level it is. Targets that it ignores do not count.
+        batches: Pairs of inputs and targets as the loss takes them, such as a DataLoader of the
+            validation samples gives; they are moved to the model's device.
+        criterion: Whose level it is. Targets that it ignores do not count, nor do those that
+            are coarser than the level.
 
     Examples:
         >>> criterion = CoarseToFineLoss(Hierarchy.from_levels([[0, 0, 1, 1]]))
@@ -267,10 +268,11 @@ def level_accuracy(
         >>> level_accuracy(nn.Identity(), [(logits, targets)], criterion)
         0.5
     """
-    clusters = torch.tensor(_hierarchy_of(criterion).levels[criterion.level])
+    hierarchy = _hierarchy_of(criterion)
+    clusters = torch.tensor(hierarchy.levels[criterion.level])
     first = next(model.parameters(), None)
     device = torch.device("cpu") if first is None else first.device
-    tally, was_training = Tally(clusters.to(device)), model.training
+    tally, was_training = Tally(clusters.to(device), hierarchy.nodes), model.training
     model.eval()
     try:
         for inputs, targets in batches:

@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ._candidates import Spans, node_slices, spans_at
+from ._level_loss import level_cross_entropy
+from ._loss_checks import Options
 from ._marginal import Partition
 from ._tally import Tally
 from ._util.arrays import check_whole
-from .functional import Options, level_cross_entropy
 from .hierarchy import Hierarchy
 
 _CALLER = 5  # frames from a warning in `_notice` up to whoever calls the loss
@@ -66,6 +68,10 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
     of it: call ``criterion.eval()`` too. A loss in training mode that is computed without
     gradients at a coarse level warns, once.
 
+    Targets known up to a cluster may be nodes of ``hierarchy.nodes``, mixed with classes, and
+    targets of several candidates a boolean mask, see `coarse_cross_entropy`. A sample counts at
+    the coarser of its own node and the level in force, in eval mode at its own node.
+
     Its state dict has the same keys as that of `torch.nn.CrossEntropyLoss`, and loads into it
     and from it; the level is kept in the state dict's metadata.
 
@@ -85,10 +91,15 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         >>> criterion.level = 1
         >>> criterion(logits, target)
         tensor(1.4402)
+        >>> hierarchy.nodes.names[5]
+        'level 0 cluster 0'
+        >>> criterion(logits, torch.tensor([5]))  # the first cluster, at any level
+        tensor(0.1269)
     """
 
     _level: Tensor
     _clusters: Tensor | None
+    _slices: tuple[Tensor, Tensor]
 
     def __init__(
         self,
@@ -124,8 +135,10 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
         # would come and go, and change its shape, with the hierarchy.
         self._clusters = None
         if hierarchy is not None:
-            self._clusters = torch.from_numpy(np.stack(hierarchy.levels)).to(self._level.device)
-        self._partitions: dict[int, Partition] = {}
+            self._clusters = torch.from_numpy(np.stack(hierarchy.levels))
+            self._slices = node_slices(hierarchy.nodes)
+            self._move()
+        self._prepared_levels: dict[int, tuple[Partition, Spans]] = {}
         self.level = 0
 
     @property
@@ -150,17 +163,19 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
             return super().forward(input, target)
         if self._tally is not None and not self.training:
             self._tally.note(input, target, self.ignore_index)
-        if torch.compiler.is_compiling():
-            if not self.training:
-                return super().forward(input, target)
-            # A row of all levels, chosen on the device.
-            clusters, partition = self._clusters.index_select(0, self._level[None])[0], None
-        else:
-            self._notice()
-            partition = self._prepared(self._clusters, self._current if self.training else -1)
-            clusters = partition.clusters
         options = Options(self.weight, self.ignore_index, self.reduction, self.label_smoothing)
-        return level_cross_entropy(input, target, clusters, partition, options)
+        if torch.compiler.is_compiling():
+            clusters = self._compiled_level(self._clusters)
+            spans = spans_at(*self._slices, clusters)
+            return level_cross_entropy(input, target, clusters, None, options, spans)
+        self._notice()
+        level = self._current if self.training else -1
+        partition, spans = self._prepared(self._clusters, level)
+        return level_cross_entropy(input, target, partition.clusters, partition, options, spans)
+
+    def _compiled_level(self, clusters: Tensor) -> Tensor:
+        """Return a row of all levels, chosen on the device."""
+        return clusters.index_select(0, self._level[None])[0] if self.training else clusters[-1]
 
     def _notice(self) -> None:
         """Count this loss, and warn of one that looks like validation but is not in eval mode."""
@@ -187,21 +202,28 @@ class CoarseToFineLoss(nn.CrossEntropyLoss):
     def _depth(self) -> int:
         return 1 if self.hierarchy is None else len(self.hierarchy.levels)
 
-    def _prepared(self, clusters: Tensor, level: int) -> Partition:
-        """Return a level's partition, prepared when first used on a device and then kept."""
+    def _prepared(self, clusters: Tensor, level: int) -> tuple[Partition, Spans]:
+        """Return what a level needs, prepared when first used on a device and then kept."""
         level %= len(clusters)
-        found = self._partitions.get(level)
-        if found is None or found.clusters.device != clusters.device:
-            found = self._partitions[level] = Partition(clusters[level])
+        found = self._prepared_levels.get(level)
+        if found is None or found[0].clusters.device != clusters.device:
+            found = Partition(clusters[level]), spans_at(*self._slices, clusters[level])
+            self._prepared_levels[level] = found
         return found
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CoarseToFineLoss:
-        # What moves a module (to, cuda, ...) calls this; it moves buffers, and `_clusters` is none.
-        # The level's buffer says where to, since `fn` may also change dtypes.
+        # What moves a module (to, cuda, ...) calls this; it moves buffers, and the levels are none.
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        if self._clusters is not None:
-            self._clusters = self._clusters.to(self._level.device)
+        self._move()
         return self
+
+    def _move(self) -> None:
+        """Bring the levels to where the level's buffer is; `fn` may also change dtypes."""
+        if self._clusters is not None:
+            device = self._level.device
+            self._clusters = self._clusters.to(device)
+            places, own = self._slices
+            self._slices = places.to(device), own.to(device)
 
     def _save_to_state_dict(
         self, destination: dict[str, Any], prefix: str, keep_vars: bool

@@ -70,7 +70,8 @@ class Pace:
         if self.curriculum.is_finest:
             return None
         hierarchy = cast(Hierarchy, self.curriculum.criterion.hierarchy)
-        return Tally(torch.tensor(hierarchy.levels[self.curriculum.level], device=device))
+        clusters = torch.tensor(hierarchy.levels[self.curriculum.level], device=device)
+        return Tally(clusters, hierarchy.nodes)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that is needed to go on, as plain values."""

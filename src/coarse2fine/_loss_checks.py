@@ -1,0 +1,97 @@
+"""What the loss takes, and what it says of anything else."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ._marginal import Partition
+
+
+class Options(NamedTuple):
+    """What torch's cross-entropy takes beside logits and targets."""
+
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+    label_smoothing: float
+
+
+def prepared(clusters: Tensor) -> Partition:
+    """Return the partition of a level that a user gave."""
+    if clusters.dim() != 1 or clusters.is_floating_point() or clusters.dtype == torch.bool:
+        raise ValueError(
+            f"clusters must give an integer to each class. Got dtype {clusters.dtype} and shape "
+            f"{tuple(clusters.shape)}."
+        )
+    if clusters.min() < 0:
+        at = int(clusters.argmin())
+        raise ValueError(f"clusters[{at}] is {int(clusters[at])}; clusters count from 0.")
+    return Partition(clusters.long())
+
+
+def check_shapes(input: Tensor, target: Tensor, clusters: Tensor, weight: Tensor | None) -> None:
+    """Raise a `ValueError` that names a shape which does not fit the logits or the level."""
+    classes = len(clusters)
+    dimension = min(1, input.dim() - 1)  # of the classes: 1, or 0 for a single prediction
+    if input.dim() == 0 or input.shape[dimension] != classes:
+        raise ValueError(
+            f"the level has {classes} classes, so the logits need {classes} entries along "
+            f"dimension {max(dimension, 0)}. Got shape {tuple(input.shape)}."
+        )
+    without_classes = input.shape[:dimension] + input.shape[dimension + 1 :]
+    kind = _kind(target)
+    expected = without_classes if kind == "class indices" else input.shape
+    if target.shape != expected:
+        raise ValueError(
+            f"a target of {kind} for logits of shape {tuple(input.shape)} must have shape "
+            f"{tuple(expected)}. Got {tuple(target.shape)}."
+        )
+    if weight is not None and weight.shape != (classes,):
+        raise ValueError(f"weight must have shape ({classes},). Got {tuple(weight.shape)}.")
+
+
+def check_options(target: Tensor, options: Options) -> None:
+    """Raise a `ValueError` that names an option which does not exist or means nothing."""
+    _, ignore_index, reduction, label_smoothing = options
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(
+            f"reduction {reduction!r} is not supported. Must be one of 'mean', 'sum', 'none'."
+        )
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing must be between 0 and 1. Got {label_smoothing}.")
+    kind = _kind(target)
+    if kind != "class indices" and ignore_index >= 0:
+        instead = "zeros" if target.is_floating_point() else "all classes, whose loss is 0,"
+        raise ValueError(
+            f"ignore_index={ignore_index} means nothing for a target of {kind}; "
+            f"give such a row a target of {instead} instead."
+        )
+
+
+def target_error(target: Tensor, classes: int, nodes: int, ignore_index: int) -> ValueError:
+    """Return an error that names the first target that is nothing.
+
+    Args:
+        target: At least one of them is out of range.
+        classes: How many classes there are.
+        nodes: How many nodes a target may be; `classes` where it must be a class.
+        ignore_index: What is no error.
+    """
+    wrong = (target != ignore_index) & ((target < 0) | (target >= nodes))
+    entry = tuple(wrong.nonzero()[0].tolist())
+    place = f"[{', '.join(map(str, entry))}]" if entry else ""
+    known = f"class indices must lie in 0..{classes - 1}"
+    if nodes > classes:
+        known += f", nodes of the hierarchy in 0..{nodes - 1},"
+    return ValueError(
+        f"target{place} is {int(target[entry])}; {known} or equal ignore_index ({ignore_index})."
+    )
+
+
+def _kind(target: Tensor) -> str:
+    if target.is_floating_point():
+        return "class probabilities"
+    return "candidate classes (a mask)" if target.dtype == torch.bool else "class indices"
