@@ -88,6 +88,14 @@ def encoded(rows, tokenizer, names):
     ]
 
 
+def make_model(tokenizer, num_classes):
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4}
+    widths = {"hidden_size": 128, "intermediate_size": 256, "initializer_range": 0.05}
+    return BertForSequenceClassification(
+        BertConfig(vocab_size=len(tokenizer), num_labels=num_classes, **sizes, **widths)
+    )
+
+
 def accuracy(prediction):
     return {"accuracy": float(np.mean(prediction.predictions.argmax(-1) == prediction.label_ids))}
 
@@ -115,11 +123,7 @@ def train(options, seed, tokenizer, data, num_classes, folder, curriculum=None):
         disable_tqdm=True,
     )
     torch.manual_seed(seed)
-    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4}
-    widths = {"hidden_size": 128, "intermediate_size": 256, "initializer_range": 0.05}
-    model = BertForSequenceClassification(
-        BertConfig(vocab_size=len(tokenizer), num_labels=num_classes, **sizes, **widths)
-    )
+    model = make_model(tokenizer, num_classes)
     trainer = Trainer(
         model,
         arguments,

@@ -1,34 +1,21 @@
-"""One small training on sentences, plain or by a curriculum, with looks at what it has learned."""
+"""One small training, plain or by a curriculum, with looks at what it has learned."""
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from text_looks import Look, Samples, accuracy_at, look, outputs, shortened
+from mechanism_looks import Look, accuracy_at, look, outputs, shortened
+from mechanism_tasks import Task
 from torch import Tensor, nn
 
 from coarse2fine import CoarseToFineLoss, Curriculum, Hierarchy
-from coarse2fine.data.load import load_data
-from coarse2fine.data.sampling import sample
-from coarse2fine.models.text import TextBag, TextTransformer
 
-# More epochs than the recipes of `c2f train`, since so few sentences are few steps an epoch.
-RECIPES: Mapping[str, Mapping[str, float]] = {
-    "bag": {"rate": 3e-3, "batch": 128, "epochs": 80, "patience": 15, "dropout": 0.5, "decay": 0},
-    "transformer": {
-        "rate": 1e-3, "batch": 64, "epochs": 60, "patience": 10, "dropout": 0.1, "decay": 0,
-    },
-}  # fmt: skip
-MODELS = {"bag": TextBag, "transformer": TextTransformer}
-LOWEST = ("bag", "words")  # the embeddings of words
+LOWEST = {"bag", "words", "embeddings"}  # the embeddings of words
 
 
 @dataclass(frozen=True)
@@ -41,7 +28,10 @@ class Variant:
         patience: Defaults to 5, as in `c2f train`.
         leave_at: The training accuracy at which a level is left instead. Defaults to None.
         fresh: What begins anew at a change of level: ``"optimiser"``, ``"head"``, ``"words"``
-            (the embeddings), ``"between"`` (the layers between). Defaults to nothing.
+            (the embeddings), ``"between"`` (the layers between), ``"norms"`` (the mean norm of
+            the final layer's rows, which keep their directions). Defaults to nothing.
+        warmup: Over how many epochs the learning rate rises again after a change of level.
+            Defaults to 0.
         class_share: The weight of the class loss at coarse levels. Defaults to 0.0.
         clusters: Those of the ``"baseline"``, ``"random"`` ones of the same sizes, or what a
             hierarchy made otherwise is called. Defaults to ``"baseline"``.
@@ -53,45 +43,10 @@ class Variant:
     patience: int = 5
     leave_at: float | None = None
     fresh: tuple[str, ...] = ()
+    warmup: int = 0
     class_share: float = 0.0
     clusters: str = "baseline"
     settings: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True)
-class Task:
-    """The sentences of a seed, as tokens and classes, and how a network is trained on them."""
-
-    name: str
-    model: str
-    seed: int
-    num_classes: int
-    parts: Mapping[str, Samples]
-    recipe: Mapping[str, float]
-
-    @classmethod
-    def load(
-        cls,
-        name: str,
-        folder: Path | None,
-        model: str,
-        seed: int,
-        per_class: int,
-        val_size: int | None = None,
-    ) -> Task:
-        data = sample(load_data(name, folder=folder), seed=seed)
-        targets, rng = data.train.targets.numpy(), np.random.RandomState(1000 + seed)
-        classes = len(data.class_names)
-        rows = [rng.permutation(np.flatnonzero(targets == k))[:per_class] for k in range(classes)]
-        few = data.train.take(np.sort(np.concatenate(rows)))
-        val = data.val.take(np.sort(rng.permutation(len(data.val))[:val_size]))
-        splits = {"train": few, "val": val, "test": data.test}
-        parts = {part: (split.inputs, split.targets) for part, split in splits.items()}
-        return cls(name, model, seed, classes, parts, RECIPES[model])  # type: ignore[arg-type]
-
-    def network(self) -> nn.Module:
-        torch.manual_seed(self.seed)
-        return MODELS[self.model](self.num_classes, dropout=self.recipe["dropout"])
 
 
 @dataclass
@@ -101,10 +56,10 @@ class Outcome:
     Args:
         val: The validation accuracy of the best epoch; `test` is the test accuracy there.
         boundaries: After which epochs the level changed.
-        accuracies: On the validation sentences, on the classes, after each epoch.
+        accuracies: On the validation samples, on the classes, after each epoch.
         losses: The mean training loss in each epoch, at its level.
         looks: At each change of level, before it, and at the best epoch.
-        within: How often the class is right where its cluster is, on the validation sentences.
+        within: How often the class is right where its cluster is, on the validation samples.
     """
 
     val: float = 0.0
@@ -127,6 +82,7 @@ class Training:
         self.network: Any = task.network()
         self.first = copy.deepcopy(self.network.state_dict())
         self.optimiser = self._new_optimiser()
+        self.warmup, self.warm_from = task.recipe.get("warmup", 0), 0.0  # in epochs
         self.criterion = CoarseToFineLoss(hierarchy)
         self.curriculum = None if hierarchy is None else self._new_curriculum(hierarchy)
         self.outcome = Outcome()
@@ -136,8 +92,9 @@ class Training:
         recipe, head = self.task.recipe, list(self.network.head.parameters())
         rest = [one for one in self.network.parameters() if all(one is not h for h in head)]
         head_rate = recipe.get("head_rate", recipe["rate"])
-        groups = [{"params": rest}, {"params": head, "lr": head_rate}]
-        return torch.optim.Adam(groups, recipe["rate"], weight_decay=recipe["decay"], fused=True)
+        rates = [(rest, recipe["rate"]), (head, head_rate)]
+        groups = [{"params": of, "lr": rate, "initial_lr": rate} for of, rate in rates]
+        return torch.optim.Adam(groups, weight_decay=recipe["decay"], fused=True)
 
     def _new_curriculum(self, hierarchy: Hierarchy) -> Curriculum:
         each, epochs = self.variant.each, int(self.task.recipe["epochs"])
@@ -170,16 +127,26 @@ class Training:
         return self.outcome
 
     def _train_epoch(self, order: torch.Generator) -> None:
-        tokens, targets = self.task.parts["train"]
+        inputs, targets = self.task.parts["train"]
         self.network.train()
         shuffled, total = torch.randperm(len(targets), generator=order), 0.0
-        for rows in shuffled.split(int(self.task.recipe["batch"])):
+        batches = shuffled.split(int(self.task.recipe["batch"]))
+        for done, rows in enumerate(batches, 1):
+            self._set_rate(self.outcome.epochs + done / len(batches))
             self.optimiser.zero_grad()
-            loss = self._loss(self.network(shortened(tokens[rows])), targets[rows])
+            loss = self._loss(self.network(shortened(inputs[rows])), targets[rows])
             loss.backward()
+            if clip := self.task.recipe.get("clip"):
+                nn.utils.clip_grad_norm_(self.network.parameters(), clip)
             self.optimiser.step()
             total += loss.item() * len(rows)
         self.outcome.losses.append(total / len(targets))
+
+    def _set_rate(self, epoch: float) -> None:
+        """Set the learning rate, which rises linearly where there is a warm-up."""
+        share = min(1.0, (epoch - self.warm_from) / self.warmup) if self.warmup else 1.0
+        for group in self.optimiser.param_groups:
+            group["lr"] = share * group["initial_lr"]
 
     def _loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         share = self.variant.class_share if self.is_coarse else 0.0
@@ -205,8 +172,8 @@ class Training:
         if not curriculum.is_adaptive:
             curriculum.step()
         elif self.variant.leave_at is not None:
-            tokens, labels = self.task.parts["train"]
-            learned = accuracy_at(outputs(self.network, tokens)[0], labels, hierarchy.levels[level])
+            inputs, labels = self.task.parts["train"]
+            learned = accuracy_at(outputs(self.network, inputs)[0], labels, hierarchy.levels[level])
             curriculum.step(float(learned >= self.variant.leave_at))
         else:
             curriculum.step(accuracy_at(logits, targets, hierarchy.levels[level]))
@@ -217,19 +184,25 @@ class Training:
             self._begin_anew()
 
     def _look(self, hierarchy: Hierarchy, level: int, epoch: int) -> Look:
-        train, val = self.task.parts["train"], self.task.parts["val"]
-        return look(self.network, train, val, hierarchy, epoch, level)
+        samples = self.task.parts["train"], self.task.parts["val"]
+        place = hierarchy, epoch, level, int(self.task.recipe["batch"])
+        return look(self.network, self.optimiser, *samples, *place)
 
     def _begin_anew(self) -> None:
         now = self.network.state_dict()
         fresh = {name: self.first[name] for name in now if part_of(name) in self.variant.fresh}
         self.network.load_state_dict({**now, **fresh})
+        if "norms" in self.variant.fresh:
+            first, rows = self.first["head.weight"], self.network.head.weight.data
+            rows *= first.norm(dim=1).mean() / rows.norm(dim=1).mean()
         if "optimiser" in self.variant.fresh:
             self.optimiser = self._new_optimiser()
+        if self.variant.warmup:
+            self.warmup, self.warm_from = self.variant.warmup, float(self.outcome.epochs)
 
     def _note_best(self) -> None:
-        tokens, targets = self.task.parts["test"]
-        logits, _ = outputs(self.network, tokens)
+        inputs, targets = self.task.parts["test"]
+        logits, _ = outputs(self.network, inputs)
         self.outcome.test = float((logits.argmax(1) == targets).float().mean())
         if self.hierarchy is not None:
             self.outcome = self.at_levels(self.hierarchy)
@@ -238,8 +211,8 @@ class Training:
         """Return the outcome with a look at the best epoch by the levels of a hierarchy."""
         level, epoch = len(hierarchy.levels) - 1, self.outcome.best_epoch
         best = self._look(hierarchy, level, epoch)
-        tokens, targets = self.task.parts["val"]
-        found, clusters = outputs(self.network, tokens)[0].argmax(1), hierarchy.levels[-2]
+        inputs, targets = self.task.parts["val"]
+        found, clusters = outputs(self.network, inputs)[0].argmax(1), hierarchy.levels[-2]
         is_near = torch.tensor(clusters)[found] == torch.tensor(clusters)[targets]
         within = float((found == targets)[is_near].float().mean())
         return replace(self.outcome, looks=[*self.outcome.looks, best], within=within)
@@ -247,5 +220,5 @@ class Training:
 
 def part_of(name: str) -> str:
     """Return which part of a network a parameter belongs to."""
-    first = name.partition(".")[0]
-    return {"head": "head", **dict.fromkeys(LOWEST, "words")}.get(first, "between")
+    parts = set(name.split("."))
+    return "head" if "head" in parts else "words" if parts & LOWEST else "between"

@@ -1,11 +1,11 @@
-"""Why the curriculum loses on sentences: what a coarse level leaves behind, and what remedies do.
+"""Why the curriculum loses on sentences and tables: what a level leaves behind, and remedies.
 
-    python benchmarks/text_curriculum.py banking77 --data DIR --seeds 0 1 2 --json FILE
+    python benchmarks/mechanism.py banking77 --model bert --data DIR --per-class 20 --json FILE
 
 For each seed a baseline is trained, the hierarchy is made from it, and every variant of the
-curriculum trains anew from the same weights on the same sentences. It prints the gains, and how
-good each model is at the last coarse level. A variant with settings of its own has a baseline
-with the same settings.
+curriculum trains anew from the same weights on the same samples. It prints the gains, and looks
+at each model when the last coarse level is left and in the end. A variant with settings of its
+own has a baseline with the same settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,12 +20,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from text_training import MODELS, Task, Training, Variant
+from mechanism_tables import Record, level_gain, tables
+from mechanism_tasks import Task, load_splits, task_of
+from mechanism_training import Training, Variant
 
 import coarse2fine
 from coarse2fine import Hierarchy
+from coarse2fine.models import MODELS, default_model
 
-Record = Mapping[str, Any]
 Hierarchies = Mapping[str, Hierarchy]
 
 VARIANTS = {
@@ -38,6 +39,11 @@ VARIANTS = {
     "words": Variant("fresh embeddings and Adam state", fresh=("optimiser", "words")),
     "between": Variant("fresh hidden layer and Adam state", fresh=("optimiser", "between")),
     "encoder": Variant("fresh encoder and Adam state", fresh=("optimiser", "words", "between")),
+    "norms": Variant("rows of the final layer as long as at first", fresh=("norms",)),
+    "warm-up": Variant("learning rate warmed up again", warmup=3),
+    "adam-warm-up": Variant(
+        "fresh Adam state, learning rate warmed up again", fresh=("optimiser",), warmup=3
+    ),
     "share-50": Variant("half of the weight on the classes", class_share=0.5),
     "share-20": Variant("a fifth of the weight on the classes", class_share=0.2),
     "random": Variant("random clusters of the same sizes", clusters="random"),
@@ -64,7 +70,7 @@ def records(task: Task, variants: list[Variant], made: Hierarchies) -> Iterator[
     """Train the baselines and variants of one set and seed.
 
     Args:
-        task: The sentences.
+        task: The samples.
         variants: To be trained.
         made: Hierarchies that no baseline gives, by what `Variant.clusters` calls them.
     """
@@ -101,26 +107,6 @@ def line(record: Record) -> str:
     )
 
 
-def level_gain(record: Record) -> float:
-    """Return the accuracy at the last coarse level when it was left, minus the baseline's."""
-    left, old = record["curriculum"]["looks"][-2], record["baseline"]["looks"][-1]
-    return float(left["val_accuracy"][-2] - old["val_accuracy"][-2])
-
-
-def table(found: list[Record]) -> str:
-    """Return the mean gains and their standard errors, in points, as a Markdown table."""
-    rows = [
-        "| variant | validation | test | at the last coarse level when left |",
-        "|---|---|---|---|",
-    ]
-    for label in dict.fromkeys(record["variant"] for record in found):
-        mine = [record for record in found if record["variant"] == label]
-        gains = [[r["curriculum"][k] - r["baseline"][k] for r in mine] for k in ("val", "test")]
-        cells = [in_points(values) for values in (*gains, [level_gain(r) for r in mine])]
-        rows.append(f"| {label} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
 def as_json(found: list[Record], recipe: Mapping[str, float], options: Record) -> str:
     """Return what was found, and with what, numbers to five places."""
     places = ("data", "encoder", "json")
@@ -141,33 +127,39 @@ def rounded(value: Any) -> Any:
     return round(value, 5) if isinstance(value, float) else value
 
 
-def in_points(values: list[float]) -> str:
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
-    return f"{100 * statistics.mean(values):+.1f} ± {100 * error:.1f}"
+def load_task(name: str, seed: int, options: argparse.Namespace) -> Task:
+    """Return the samples of a seed for the model of the options."""
+    sizes = options.per_class, options.val_size, options.image_size
+    kind, splits = load_splits(name, seed, options.data, *sizes)
+    if options.model == "bert":
+        if splits["train"].sentences is None:
+            raise SystemExit(f"{name} has no sentences, which --model bert needs.")
+        from mechanism_bert import bert_task  # transformers is needed for nothing else here
+
+        return bert_task(name, seed, splits)
+    return task_of(name, options.model or default_model(kind), seed, kind, splits)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="+", help="clinc150, banking77, trec, or a table with text")
+    parser.add_argument("sets", nargs="+", help="as c2f train takes them, such as made-table")
     parser.add_argument("--data", type=Path, help="the folder of the sets")
-    parser.add_argument("--model", choices=MODELS, default="bag")
-    parser.add_argument("--per-class", type=int, default=20, help="sentences of each class")
-    parser.add_argument("--val-size", type=int, help="sentences to validate on; all by default")
+    parser.add_argument("--model", choices=[*MODELS, "bert"], help="by default that of the data")
+    parser.add_argument("--per-class", type=int, help="samples of each class; all by default")
+    parser.add_argument("--val-size", type=int, help="samples to validate on; all by default")
+    parser.add_argument("--image-size", type=int, help="the side of images")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--json", type=Path, help="also write what was found to this file")
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    variants = [VARIANTS[key] for key in arguments.variants]
     found: list[Record] = []
-    for name in arguments.sets:
-        for seed in arguments.seeds:
-            sizes = arguments.per_class, arguments.val_size
-            task = Task.load(name, arguments.data, arguments.model, seed, *sizes)
-            for record in records(task, variants, {}):
-                note(record, found, task.recipe, arguments)
-        mine = [record for record in found if record["set"] == name]
-        print(f"\n{name}, {arguments.model}, {arguments.per_class} a class\n\n{table(mine)}\n")
+    for name in options.sets:
+        for seed in options.seeds:
+            task = load_task(name, seed, options)
+            for record in records(task, [VARIANTS[key] for key in options.variants], {}):
+                note(record, found, task.recipe, options)
+    print(f"\n{tables(found)}")
 
 
 def note(

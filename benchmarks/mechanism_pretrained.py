@@ -1,6 +1,6 @@
 """Fine-tuning a pretrained encoder of sentences with few of each class, with and without levels.
 
-    python benchmarks/text_pretrained.py banking77 --data DIR --encoder FOLDER --per-class 8
+    python benchmarks/mechanism_pretrained.py banking77 --data DIR --encoder FOLDER --per-class 8
 
 The folder holds a BERT and its tokenizer as Hugging Face stores them. Its lower layers stay as
 they are, so what they make of each sentence is computed once; the upper ones and a new final
@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from text_curriculum import Record, note, records, table
-from text_training import Task, Variant
+from mechanism import note, records
+from mechanism_tables import Record, tables
+from mechanism_tasks import Task
+from mechanism_training import Variant
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
@@ -108,20 +110,11 @@ class Encoder:
         return nn.ModuleList(self.load().encoder.layer[self.frozen :])
 
 
-@dataclass(frozen=True)
-class PretrainedTask(Task):
-    """Sentences as places in a list of what the lower layers made of them."""
+def load(arguments: argparse.Namespace, name: str, seed: int) -> tuple[Task, Any]:
+    """Return the sentences of a seed, and the hierarchies that the encoder gives.
 
-    lower: list[Tensor]
-    layers: nn.ModuleList
-
-    def network(self) -> nn.Module:
-        torch.manual_seed(self.seed)
-        return Upper(self.lower, copy.deepcopy(self.layers), self.num_classes)
-
-
-def load(arguments: argparse.Namespace, name: str, seed: int) -> tuple[PretrainedTask, Any]:
-    """Return the sentences of a seed, and the hierarchies that the encoder gives."""
+    Sentences are places in a list of what the lower layers made of them.
+    """
     data = sample(load_data(name, folder=arguments.data), seed=seed)
     count = arguments.classes or len(data.class_names)
     names = [one.replace("_", " ") for one in data.class_names[:count]]
@@ -141,18 +134,25 @@ def load(arguments: argparse.Namespace, name: str, seed: int) -> tuple[Pretraine
         parts[part] = places, taken.targets
         sentences += taken.sentences
     encoder = Encoder(arguments.encoder, arguments.frozen)
-    cut = encoder.lower(sentences), encoder.upper()
-    task = PretrainedTask(name, "pretrained", seed, count, parts, RECIPE, *cut)
-    return task, hierarchies(task)
+    lower, layers = encoder.lower(sentences), encoder.upper()
+    task = Task(
+        name,
+        "pretrained",
+        seed,
+        parts,
+        RECIPE,
+        lambda: Upper(lower, copy.deepcopy(layers), count),
+    )
+    return task, hierarchies(task, count)
 
 
 @torch.no_grad()
-def hierarchies(task: PretrainedTask) -> dict[str, Hierarchy]:
+def hierarchies(task: Task, num_classes: int) -> dict[str, Hierarchy]:
     """Return hierarchies by the means of the training sentences, and by the names."""
     network: Any = task.network().eval()
-    (places, targets), classes = task.parts["train"], range(task.num_classes)
+    (places, targets), classes = task.parts["train"], range(num_classes)
     means = [network.features(places[targets == k]).mean(0) for k in classes]
-    of_names = network.features(torch.arange(task.num_classes))
+    of_names = network.features(torch.arange(num_classes))
     vectors = {"features": torch.stack(means), "names": of_names}
     return {kind: Hierarchy.from_embeddings(of.numpy()) for kind, of in vectors.items()}
 
@@ -180,8 +180,7 @@ def main() -> None:
             task, made = load(arguments, name, seed)
             for record in records(task, [VARIANTS[key] for key in arguments.variants], made):
                 note(record, found, task.recipe, arguments)
-        mine = [record for record in found if record["set"] == name]
-        print(f"\n{name}, {arguments.per_class} a class\n\n{table(mine)}\n")
+    print(f"\n{tables(found)}")
 
 
 if __name__ == "__main__":
