@@ -23,7 +23,10 @@ class Tally:
 
     def __init__(self, clusters: Tensor, nodes: Nodes | None = None) -> None:
         self._clusters = clusters
-        self._of_target = clusters if nodes is None else _clusters_of(nodes, clusters)
+        self._of_target = clusters
+        if nodes is not None:
+            of_node = nodes.within(clusters.cpu().numpy())
+            self._of_target = torch.from_numpy(of_node).to(clusters.device)
         self.clear()
 
     def clear(self) -> None:
@@ -70,10 +73,3 @@ class Tally:
             dist.all_reduce(counts)
         hits, total = counts.tolist()
         return float(hits / total) if total else None
-
-
-def _clusters_of(nodes: Nodes, clusters: Tensor) -> Tensor:
-    """Return the cluster of each node, -1 where it has classes of several."""
-    first, last = nodes.order[nodes.starts], nodes.order[nodes.stops - 1]
-    found = clusters[torch.from_numpy(first)]
-    return found.where(found == clusters[torch.from_numpy(last)], -1)

@@ -7,7 +7,6 @@ K, and the clusters follow from the coarsest level to the finest.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from reprlib import repr as short
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from ._hierarchy.levels import to_class_indices
 from ._util.arrays import Array, IntArray
+from ._util.text import did_you_mean
 
 ROOT_NAME = "(any)"
 
@@ -86,6 +86,23 @@ class Nodes:
         clusters = self.of_level[level][self._levels[level][self.order[self.starts]]]
         return np.where(self.sizes[clusters] >= self.sizes, clusters, np.arange(len(self)))
 
+    def within(self, clusters: IntArray) -> IntArray:
+        """Return the cluster in which each node lies, -1 where it has classes of several.
+
+        Args:
+            clusters: The cluster of each class: a level, also that of another hierarchy.
+
+        Examples:
+            >>> from coarse2fine import Hierarchy
+            >>> nodes = Hierarchy.from_levels([[0, 0, 1], [0, 1, 2]]).nodes
+            >>> nodes.within(np.array([5, 5, 7]))
+            array([ 5,  5,  7, -1,  5])
+        """
+        ordered = clusters[self.order]
+        changes = np.concatenate([[0], np.cumsum(np.diff(ordered) != 0)])
+        is_one = changes[self.starts] == changes[self.stops - 1]
+        return np.where(is_one, ordered[self.starts], -1)
+
     def probabilities(self, classes: Array) -> Array:
         """Return the probability of every node, (N, nodes), from those of the classes, (N, K).
 
@@ -136,8 +153,7 @@ class Nodes:
             raise ValueError(
                 f"{name!r} names several clusters. Say which: {', '.join(map(repr, same))}."
             )
-        near = difflib.get_close_matches(name, self._lookup, 1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, self._lookup)
         raise ValueError(f"the hierarchy has no class or cluster {short(name)}.{hint}")
 
     def _number(self, levels: Sequence[IntArray]) -> None:

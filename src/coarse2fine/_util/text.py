@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 # Invisible, yet part of words in Persian and of emoji of families.
 JOINERS = "\u200c\u200d"
@@ -64,3 +66,18 @@ def first_line(error: BaseException) -> str:
     """
     text = str(error).strip() or type(error).__name__
     return brief(text.split("\n", 1)[0].rstrip("."))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with the most similar of some names, to be added to a sentence.
+
+    Args:
+        name: What was given.
+        known: What there is; where none of it is similar, the question is ``""``.
+
+    Examples:
+        >>> did_you_mean("hammster", ["cat", "hamster"]), did_you_mean("car", ["tulip"])
+        (" Did you mean 'hamster'?", '')
+    """
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""

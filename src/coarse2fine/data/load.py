@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ..hierarchy import Hierarchy
+from .sources.trees import GivenTree
 from .split import Source
 
 VARIABLE = "COARSE2FINE_DATA"
@@ -50,11 +52,16 @@ SETS = {
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")
 
 
+FOLDERS = "folders"
+"""As the target of a folder of images: the innermost folders are the classes."""
+
+
 class _TableOptions(TypedDict):
-    target: str | None
+    target: str | Sequence[str] | None
     text: str | None
     class_names: Sequence[str] | None
     columns: Sequence[str] | None
+    tree: GivenTree
 
 
 def load_data(
@@ -65,9 +72,10 @@ def load_data(
     class_names: Sequence[str] | None = None,
     folder: str | Path | None = None,
     image_size: int | None = None,
-    target: str | None = None,
+    target: str | Sequence[str] | None = None,
     text: str | None = None,
     columns: Sequence[str] | None = None,
+    hierarchy: Hierarchy | Callable[[], Hierarchy | None] | None = None,
 ) -> Source:
     """Return the samples that are meant.
 
@@ -82,33 +90,42 @@ def load_data(
         folder: Where a named set lies. Defaults to None: the environment variable
             COARSE2FINE_DATA.
         image_size: The side of the images. Defaults to None: as they are.
-        target: The column of the classes, in a table. Defaults to None: one called label,
-            target, class, category, intent, y or the like; else the last.
+        target: The column of the classes, in a table. Or several columns of labels, the
+            coarsest first, of which the finest may be empty where they are not known: together
+            they make a tree. In a folder of images, ``"folders"`` makes a tree of its folders,
+            whose innermost ones are the classes. Defaults to None: one called label, target,
+            class, category, intent, y or the like; else the last.
         text: The column of the text, in a table. Defaults to None: one called text, sentence,
             utterance, query, question, review or the like; else the only column of strings, if
             those are no categories.
         columns: The columns of a table to use as numbers, in this order: `Source.columns` of
             an earlier file. Defaults to None: all but the target.
+        hierarchy: A tree of classes with names. Labels may name its clusters too, and targets
+            are its nodes then. What returns it will do as well, and is called where labels are
+            words. Defaults to None: all labels are classes.
     """
+    tree = GivenTree(hierarchy)
     if not isinstance(data, str | os.PathLike):
         from .sources.objects import from_python
 
-        return from_python(data, test, val, class_names)
+        return tree.applied_to(from_python(data, test, val, class_names, tree))
     if test is not None or val is not None:
         raise TypeError("test and val are for Python objects; a named set brings its own.")
     name, _, count = str(data).partition(":")
     if name in SETS:
         return _load_set(name, count, folder, image_size)
-    table = _TableOptions(target=target, text=text, class_names=class_names, columns=columns)
+    table = _TableOptions(
+        target=target, text=text, class_names=class_names, columns=columns, tree=tree
+    )
     path = Path(data)
     if path.exists():
-        return _load_path(path, image_size, table)
+        return tree.applied_to(_load_path(path, image_size, table))
     from .sources.table_files import is_table_file
 
     if isinstance(data, str) and _HUB_NAME.fullmatch(data) and not is_table_file(path):
         from .sources.hub import load_hub
 
-        return load_hub(data, folder=folder, image_size=image_size, **table)
+        return tree.applied_to(load_hub(data, folder=folder, image_size=image_size, **table))
     raise FileNotFoundError(
         f"there is no data {str(data)!r}: not one of {', '.join(SETS)}, no file or folder of "
         f"that name, and no hub name like user/set."
@@ -117,7 +134,9 @@ def load_data(
 
 def _load_path(path: Path, image_size: int | None, table: _TableOptions) -> Source:
     from .sources.image_sources import load_folder
-    from .sources.parquet import has_image_column, is_table, load_parquet_images
+    from .sources.nested_folders import load_nested_folders
+    from .sources.parquet import has_image_column, is_table
+    from .sources.parquet_images import load_parquet_images
 
     if is_table(path):
         from .sources.tables import load_table
@@ -125,6 +144,8 @@ def _load_path(path: Path, image_size: int | None, table: _TableOptions) -> Sour
         return load_table(path, **table)
     if has_image_column(path):
         return load_parquet_images(path, image_size, table["target"], table["class_names"])
+    if path.is_dir() and table["target"] == FOLDERS:
+        return load_nested_folders(path, image_size, class_names=table["class_names"])
     if path.is_dir():
         return load_folder(path, size=image_size, class_names=table["class_names"])
     raise ValueError(f"{path}: not a csv, json-lines or parquet file, nor a folder of images.")

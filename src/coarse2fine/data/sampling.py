@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from .._util.arrays import Array, IntArray
 from .._util.text import brief
+from ..nodes import Nodes
 from .split import Kind, Source, Split
 
 
@@ -41,6 +43,8 @@ class Data:
     def fingerprint(self) -> str:
         """Return a short text that changes where the samples do."""
         digest = hashlib.blake2b(repr(self.class_names).encode(), digest_size=16)
+        if self.train.hierarchy is not None:  # which says what the targets mean
+            digest.update(json.dumps(self.train.hierarchy.to_dict()).encode())
         for split in (self.train, self.val, self.test):
             digest.update(split.targets.numpy().tobytes() + split.index.numpy().tobytes())
             inputs = split.inputs
@@ -65,7 +69,8 @@ def sample(
         source: What was loaded.
         train_size: How many samples to take of those to train on, the validation share
             included, the same number of every class as far as there are so many; or a
-            fraction of them, at most 1.0. Defaults to None: all.
+            fraction of them, at most 1.0. Each cluster that samples are labelled with counts
+            like a class. Defaults to None: all.
         val_share: The share of these that is for validation, where the source has no
             validation samples of its own. Defaults to 0.2, as in the paper.
         test_share: The share of all samples that is for testing, where the source has no
@@ -85,8 +90,8 @@ def sample(
                 "there are no test samples, and test_share leaves none; give it as 0.2, say."
             )
     if train_size is not None:
-        counts = np.bincount(train.targets, minlength=len(train.class_names))
-        wanted = _wanted(train_size, counts)
+        counts = np.bincount(train.targets, minlength=train.num_labels)
+        wanted = _wanted(train_size, counts, len(train.class_names))
         shares = class_shares(counts, wanted)
         train = train.take(np.sort(_first_of_each(train.targets.numpy(), shares, rng)))
     val = source.val
@@ -101,7 +106,8 @@ def sample(
 def warn_of_absent_classes(data: Data) -> None:
     """Warn where a class has no samples to train or to validate on."""
     for part, split in (("training", data.train), ("validation", data.val)):
-        counts = np.bincount(split.targets, minlength=len(split.class_names))
+        targets = split.targets[split.has_class]
+        counts = np.bincount(targets, minlength=len(split.class_names))
         absent = [split.class_names[index] for index in np.flatnonzero(counts == 0)]
         if absent and len(split):
             named = brief(", ".join(absent[:5]) + (", …" if len(absent) > 5 else ""))
@@ -116,7 +122,7 @@ def input_shape(split: Split) -> tuple[int, ...]:
     return tuple(split.sample(0).shape)
 
 
-def balanced_class_weights(targets: Any, num_classes: int) -> Array:
+def balanced_class_weights(targets: Any, num_classes: int, nodes: Nodes | None = None) -> Array:
     """Return weights by which every class counts the same, as scikit-learn balances them.
 
     A sample of a class with n_k of the n samples has the weight n / (K n_k), where K counts the
@@ -125,16 +131,28 @@ def balanced_class_weights(targets: Any, num_classes: int) -> Array:
     Args:
         targets: The class of each sample, integers from 0.
         num_classes: How many classes there are.
+        nodes: What targets are numbered by. A sample of a cluster counts for each of its
+            classes in equal parts. Defaults to None: all targets are classes.
 
     Examples:
         >>> balanced_class_weights([0, 0, 0, 1], 3).round(2).tolist()
         [0.67, 2.0, 1.0]
     """
     counts = np.bincount(np.asarray(targets), minlength=num_classes)
+    if nodes is not None:
+        counts = _in_equal_parts(counts, nodes)
     present = counts > 0
     weights: Array = np.ones(num_classes)
     weights[present] = counts.sum() / (present.sum() * counts[present])
     return weights
+
+
+def _in_equal_parts(counts: IntArray, nodes: Nodes) -> Array:
+    """Return how many samples each class has, if those of a cluster are divided among its own."""
+    found = counts[: nodes.num_classes].astype(float)
+    for node in np.flatnonzero(counts[nodes.num_classes :]) + nodes.num_classes:
+        found[nodes.classes(int(node))] += counts[node] / nodes.sizes[node]
+    return found
 
 
 def class_shares(counts: IntArray, total: int) -> IntArray:
@@ -202,7 +220,7 @@ def _divide(split: Split, share: float, rng: Any, stratify: bool) -> tuple[Split
     """Return the split without a random share, and the share; both in the old order."""
     targets, total = split.targets.numpy(), round(share * len(split))
     if stratify:
-        chosen = stratified_rows(targets, len(split.class_names), total, rng)
+        chosen = stratified_rows(targets, split.num_labels, total, rng)
     else:
         chosen = _shuffled(len(split), rng)[:total]
     is_chosen = np.zeros(len(split), bool)
@@ -224,14 +242,14 @@ def _shuffled(count: int, rng: Any) -> IntArray:
     return np.argsort(rng.random_sample(count), kind="stable")
 
 
-def _wanted(train_size: int | float, counts: IntArray) -> int:
+def _wanted(train_size: int | float, counts: IntArray, num_classes: int) -> int:
     total = int(counts.sum())
     if isinstance(train_size, float) and not 0 < train_size <= 1:
         raise ValueError(f"train_size must be a number of samples or a fraction. Got {train_size}.")
     size = round(train_size * total) if isinstance(train_size, float) else train_size
-    if not len(counts) <= size <= total:
+    if not num_classes <= size <= total:
         raise ValueError(
-            f"train_size must be at least one for each of the {len(counts)} classes and at "
+            f"train_size must be at least one for each of the {num_classes} classes and at "
             f"most {total}, as many as there are. Got {size}."
         )
     return size

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from ..hierarchy import Hierarchy
 
 Kind = Literal["image", "text", "table", "other"]
 
@@ -39,16 +41,19 @@ class LazyInputs(Protocol):
 
 @dataclass(frozen=True)
 class Split:
-    """Samples with their classes.
+    """Samples with their classes, or with labels of any depth.
 
     Args:
         inputs: One row a sample: uint8 images (N, C, H, W), float columns (N, F), integer
             tokens (N, L) with 0 for padding, or anything else a model takes; or `LazyInputs`.
-        targets: The class of each sample, integers from 0.
+        targets: The class of each sample, integers from 0; with a `hierarchy` its node, which
+            may be a cluster.
         class_names: The names of the K classes.
         index: The place of each sample in its source. Defaults to None: 0, 1, 2, ...
         sentences: The text that tokens were made from, one a sample. Defaults to None: it is
             not known, or the inputs are no text.
+        hierarchy: The tree of the classes, of which targets are nodes, see `Nodes`. Defaults to
+            None: targets are classes.
 
     Examples:
         >>> split = Split(torch.zeros(3, 5), torch.tensor([0, 1, 1]), ("cat", "dog"))
@@ -61,6 +66,7 @@ class Split:
     class_names: tuple[str, ...]
     index: Tensor = field(default=None)  # type: ignore[assignment]
     sentences: tuple[str, ...] | None = None
+    hierarchy: Hierarchy | None = None
 
     def __post_init__(self) -> None:
         targets = torch.as_tensor(self.targets)
@@ -74,19 +80,54 @@ class Split:
         for what, values in given.items():
             if values is not None and len(values) != len(targets):
                 raise ValueError(f"there are {len(values)} {what} but {len(targets)} targets.")
-        wrong = torch.nonzero((targets < 0) | (targets >= len(self.class_names))).flatten()
-        if len(wrong):
-            raise ValueError(
-                f"targets must lie in 0..{len(self.class_names) - 1}, one of the "
-                f"{len(self.class_names)} classes. Got {int(targets[wrong[0]])} for sample "
-                f"{int(index[wrong[0]])}."
-            )
         object.__setattr__(self, "targets", targets.long())
         object.__setattr__(self, "index", index.long())
         object.__setattr__(self, "class_names", tuple(map(str, self.class_names)))
+        self._check_targets()
+
+    def _check_targets(self) -> None:
+        """Raise a ValueError where a target is no class, and no node of the hierarchy."""
+        classes = len(self.class_names)
+        tree = self.hierarchy
+        if tree is not None and tree.num_classes != classes:
+            raise ValueError(
+                f"the hierarchy has {tree.num_classes} classes, but class_names has {classes}."
+            )
+        known = f"0..{classes - 1}, one of the {classes} classes"
+        if tree is not None:
+            known += f", or be a node of the hierarchy, up to {len(tree.nodes) - 1}"
+        wrong = torch.nonzero((self.targets < 0) | (self.targets >= self.num_labels)).flatten()
+        if len(wrong):
+            raise ValueError(
+                f"targets must lie in {known}. Got {int(self.targets[wrong[0]])} for sample "
+                f"{int(self.index[wrong[0]])}."
+            )
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    @property
+    def num_labels(self) -> int:
+        """How many labels there can be: the classes, or all nodes of the hierarchy."""
+        return len(self.class_names) if self.hierarchy is None else len(self.hierarchy.nodes)
+
+    @property
+    def has_class(self) -> Tensor:
+        """Which samples are labelled with a class, and not only with a cluster."""
+        return self.targets < len(self.class_names)
+
+    @property
+    def num_with_class(self) -> int:
+        """How many samples are labelled with a class."""
+        return int(self.has_class.sum())
+
+    def with_class(self) -> Split:
+        """Return the samples that are labelled with a class."""
+        if self.hierarchy is None:
+            return self
+        has_class = self.has_class
+        found = self if bool(has_class.all()) else self.take(has_class.nonzero().flatten())
+        return replace(found, hierarchy=None)
 
     def sample(self, row: int) -> Tensor:
         """Return the input of one sample, without augmentation."""
@@ -99,7 +140,13 @@ class Split:
         picked = inputs[rows] if isinstance(inputs, Tensor) else _LazySubset(inputs, rows)
         texts = self.sentences
         sentences = None if texts is None else tuple(texts[row] for row in rows.tolist())
-        return Split(picked, self.targets[rows], self.class_names, self.index[rows], sentences)
+        return replace(
+            self,
+            inputs=picked,
+            targets=self.targets[rows],
+            index=self.index[rows],
+            sentences=sentences,
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +166,12 @@ class Source:
     test: Split | None = None
     val: Split | None = None
     columns: tuple[str, ...] = ()
+
+    @property
+    def num_coarse(self) -> int:
+        """How many samples are labelled with a cluster instead of a class."""
+        parts = (self.train, self.val, self.test)
+        return sum(len(part) - part.num_with_class for part in parts if part is not None)
 
 
 def check_class_indices(labels: np.ndarray[Any, Any], num_classes: int, name: str) -> None:

@@ -79,14 +79,14 @@ def preprocessing_of(trained: Trained, text: str | None = None) -> Preprocessing
         trained: The model.
         text: The column of the text in tables. Defaults to None: that of the training.
     """
-    config = trained.config
+    config, target = trained.config, trained.config.target
     return Preprocessing(
         kind=trained.kind,
         input_shape=trained.input_shape,
         transform=trained.transform,
         columns=trained.columns,
         text=text or config.text,
-        target=config.target,
+        target=target if target is None or isinstance(target, str) else target[-1],
         share=SHARE if config.data == "imagenet" else 1.0,
     )
 

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from .._util.text import brief
 from ..data.sources.features import features, text_column
+from ..data.sources.table_labels import TARGET_NAMES
 from ..data.sources.table_reader import Table, arrow_array, column_called, pa, table_of_objects
 from ..data.sources.table_stream import TablePart
-from ..data.sources.tables import TARGET_NAMES
 from .chunks import Chunk
 from .preprocessing import Preprocessing, wrong_kind
 

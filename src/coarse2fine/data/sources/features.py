@@ -32,7 +32,7 @@ TEXT_NAMES = (
 _NUMBER = r"^[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def feature_names(table: Table, target: str) -> tuple[str, ...]:
+def feature_names(table: Table, target: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of the features that `features` makes of all columns but the target.
 
     A column of numbers is one feature, one of strings a feature for each category, such as
@@ -40,14 +40,16 @@ def feature_names(table: Table, target: str) -> tuple[str, ...]:
 
     Args:
         table: The table to train on.
-        target: The column of the classes.
+        target: The column of the classes, or several columns of labels.
 
     Raises:
         ValueError: A column holds neither numbers nor at most `MOST_CATEGORIES` categories.
     """
-    columns = [name for name in table.names if name != target]
+    targets = (target,) if isinstance(target, str) else target
+    columns = [name for name in table.names if name not in targets]
     if not columns:
-        raise ValueError(f"{table.title} has no column but the target, {brief(target)!r}.")
+        named = brief(", ".join(map(repr, targets)))
+        raise ValueError(f"{table.title} has no column but the target, {named}.")
     return tuple(name for column in columns for name in _names_of_column(table, column))
 
 
@@ -74,20 +76,21 @@ def features(table: Table, names: Sequence[str]) -> Tensor:
     return torch.from_numpy(made)
 
 
-def text_column(table: Table, target: str, text: str | None) -> str | None:
+def text_column(table: Table, target: str | Sequence[str], text: str | None) -> str | None:
     """Return the column of the text, None where there is none.
 
     Args:
         table: The table to train on.
-        target: The column of the classes.
+        target: The column of the classes, or several columns of labels.
         text: The column, or None to look for it.
     """
+    targets = (target,) if isinstance(target, str) else target
     if text is not None:
-        if text == target:
+        if text in targets:
             raise ValueError(f"{table.title}: the column {text!r} cannot be text and target both.")
         table.column(text)
         return text
-    others = [name for name in table.names if name != target]
+    others = [name for name in table.names if name not in targets]
     strings = [name for name in others if _is_string(table, name) and not _is_numeric(table, name)]
     is_text = len(strings) == 1 and (len(others) == 1 or not _has_categories(table, strings[0]))
     return column_called(TEXT_NAMES, strings) or (strings[0] if is_text else None)

@@ -15,10 +15,12 @@ import numpy as np
 from ..._util.text import first_line
 from ...errors import require
 from ..split import ROLES, Source
-from .image_sources import MEMORY_LIMIT, image_source
+from .image_sources import image_source
 from .images import image_sizes
+from .table_labels import Target, labels_of, target_column
 from .table_reader import Table
-from .tables import class_names_of, table_source, target_column, targets_of
+from .tables import table_source
+from .trees import GivenTree
 
 if TYPE_CHECKING:
     from datasets import Dataset, DatasetDict  # type: ignore[import-untyped]
@@ -31,10 +33,11 @@ def load_hub(
     *,
     folder: str | Path | None = None,
     image_size: int | None = None,
-    target: str | None = None,
+    target: Target = None,
     text: str | None = None,
     class_names: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    tree: GivenTree | None = None,
 ) -> Source:
     """Load a data set of the Hugging Face hub: images, text or a table.
 
@@ -52,6 +55,7 @@ def load_hub(
         text: The column of the text.
         class_names: The classes in the order of their targets.
         columns: The columns to use as numbers.
+        tree: Whose clusters labels may name too. Defaults to None.
 
     Raises:
         FileNotFoundError: There is no such data set, or the hub is out of reach.
@@ -61,15 +65,18 @@ def load_hub(
     image = _only_column(splits["train"], "Image") if text is None and not columns else None
     parts = {role: _table(name, split) for role, split in splits.items()}
     declared = _only_column(splits["train"], "ClassLabel")
-    target = target_column(parts["train"], target or declared, columns, image)
-    roles = _labelled(parts, target)
+    if target is None or isinstance(target, str):
+        target = target_column(parts["train"], target or declared, columns, image)
+    roles = _labelled(parts, target if isinstance(target, str) else target[-1])
     parts = {role: parts[given] for role, given in roles.items()}
     if image is None:
-        return table_source(parts, target, text, class_names, columns)
-    names = tuple(class_names or class_names_of(parts["train"], target))
+        return table_source(parts, target, text, class_names, columns, tree)
+    labels = labels_of(parts, target, class_names, tree=tree)
     images = {role: _Images(splits[given], image) for role, given in roles.items()}
-    targets = {role: targets_of(table, target, names) for role, table in parts.items()}
-    return image_source(images, targets, names, _shape(name, images, image_size), MEMORY_LIMIT)
+    shape = _shape(name, images, image_size)
+    return image_source(
+        images, labels.targets, labels.class_names, shape, hierarchy=labels.hierarchy
+    )
 
 
 # ------------------------------------------------------------------------------- loading

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...hierarchy import Hierarchy
 from ..split import ROLES, Source, Split
 from .images import Box, Encoded, centre_box, decode, decode_all, image_sizes, name_of
 
@@ -38,6 +39,7 @@ def image_source(
     class_names: tuple[str, ...],
     size: tuple[int, int],
     memory_limit: int = MEMORY_LIMIT,
+    hierarchy: Hierarchy | None = None,
 ) -> Source:
     """Return images to train on and others, decoded now if memory holds them all, else later.
 
@@ -48,11 +50,13 @@ def image_source(
         class_names: The names of the classes.
         size: The height and width to bring all images to.
         memory_limit: How many bytes of pixels to hold in memory. Defaults to 4 GiB.
+        hierarchy: The tree of which targets are nodes. Defaults to None: they are classes.
     """
     is_lazy = 3 * math.prod(size) * sum(map(len, images.values())) > memory_limit
     read = LazyImages if is_lazy else decode_all
     splits = {
-        role: Split(read(items, size), targets[role], class_names) for role, items in images.items()
+        role: Split(read(items, size), targets[role], class_names, hierarchy=hierarchy)
+        for role, items in images.items()
     }
     return Source("image", columns=(), **splits)
 
@@ -151,7 +155,7 @@ def load_folder(
     """
     if size is not None and size < 1:
         raise ValueError(f"size must be at least 1. Got {size}.")
-    folders = _split_folders(Path(folder))
+    folders = split_folders(Path(folder))
     names = tuple(class_names or (path.name for path in class_folders(folders["train"])))
     if len(names) < 2:
         raise ValueError(
@@ -161,7 +165,7 @@ def load_folder(
     files, targets = {}, {}
     for role, path in folders.items():
         files[role], targets[role] = labelled_files(path, names)
-    return image_source(files, targets, names, _common_size(files, size), memory_limit)
+    return image_source(files, targets, names, common_size(files, size), memory_limit)
 
 
 class Files:
@@ -246,7 +250,12 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and Path(entry).is_dir())
 
 
-def _split_folders(folder: Path) -> dict[str, Path]:
+def split_folders(folder: Path) -> dict[str, Path]:
+    """Return the folders of each role, train, test and val, that there are.
+
+    Args:
+        folder: Holds them, or else is the folder to train on itself.
+    """
     inner = {path.name.lower(): path for path in class_folders(folder)}
     others = {
         role: inner[name] for role in ("test", "val") for name in ROLES[role][::-1] if name in inner
@@ -259,7 +268,13 @@ def _split_folders(folder: Path) -> dict[str, Path]:
     return {"train": folder}
 
 
-def _common_size(files: Mapping[str, Files], size: int | None) -> tuple[int, int]:
+def common_size(files: Mapping[str, Files], size: int | None) -> tuple[int, int]:
+    """Return the height and width to bring images to.
+
+    Args:
+        files: The images of each role.
+        size: As for `load_folder`.
+    """
     if size is not None:
         return size, size
     sizes = {role: image_sizes(found) for role, found in files.items()}

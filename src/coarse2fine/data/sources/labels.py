@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from reprlib import repr as short
@@ -50,6 +51,18 @@ def warn_of_gaps(classes: Sequence[int], title: str) -> None:
             f"name of a class, {len(classes)} in all: {named}.",
             stacklevel=2,
         )
+
+
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of classes in their order: integers as such, others as texts.
+
+    Examples:
+        >>> sorted_names(["10", "9"]), sorted_names(["dog", "cat", "9"])
+        (('9', '10'), ('9', 'cat', 'dog'))
+    """
+    found = sorted(names)
+    are_whole = all(re.fullmatch(r"[+-]?[0-9]+", name) for name in found)
+    return tuple(sorted(found, key=int) if are_whole else found)
 
 
 def are_indices(classes: Sequence[int] | IntArray) -> bool:

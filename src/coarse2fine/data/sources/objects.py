@@ -13,10 +13,12 @@ from torch import Tensor
 from torch.utils.data import ConcatDataset, DataLoader, IterableDataset, Subset, TensorDataset
 
 from ..._util.arrays import IntArray, to_numpy
+from ..._util.text import did_you_mean
 from ..split import LazyInputs, Source, Split
 from .arrays import as_inputs, as_sample, check_samples_finite, check_shape, kind_of
 from .labels import are_indices, numbered_classes, places_of
 from .text import tokens
+from .trees import GivenTree
 
 # The inputs, the labels, which may still be strings, and the sentences that tokens were made from.
 Parts = tuple[Tensor | LazyInputs, Any, tuple[str, ...] | None]
@@ -30,7 +32,11 @@ class _Classes(NamedTuple):
 
 
 def from_python(
-    train: Any, test: Any = None, val: Any = None, class_names: Sequence[str] | None = None
+    train: Any,
+    test: Any = None,
+    val: Any = None,
+    class_names: Sequence[str] | None = None,
+    tree: GivenTree | None = None,
 ) -> Source:
     """Return the samples that Python objects hold.
 
@@ -48,6 +54,7 @@ def from_python(
         class_names: The classes in the order of their targets. Defaults to None: those that
             a data set tells, else the labels in their order: the integers 0, 5 and 10 are
             three classes.
+        tree: Whose clusters labels may name too, where they are strings. Defaults to None.
 
     Raises:
         TypeError: An object of another kind, or one that can be read in order only.
@@ -62,7 +69,10 @@ def from_python(
     parts = {role: _parts(data, role) for role, data in given.items() if data is not None}
     labels = {role: part[1] for role, part in parts.items()}
     classes = _Classes(tuple(map(str, class_names))) if class_names else _classes(train, labels)
+    if tree is not None and not isinstance(train, Split) and _are_names(labels):
+        classes = _Classes(tree.names(classes.names, class_names))
     splits = {role: _split(given[role], *part, classes, role) for role, part in parts.items()}
+    _check_trees(splits)
     samples = {role: split.sample(0) for role, split in splits.items()}
     for role, sample in samples.items():
         _check_alike(sample, samples["train"], role)
@@ -163,6 +173,21 @@ def _split(
     return given
 
 
+def _check_trees(splits: Mapping[str, Split]) -> None:
+    """Raise a ValueError where samples are labelled by another tree than those to train on."""
+    wanted = splits["train"].hierarchy
+    for role, split in splits.items():
+        if split.hierarchy is not None and split.hierarchy != wanted:
+            raise ValueError(
+                f"{role} is a Split whose targets are nodes of another hierarchy than those of "
+                f"train; make both of the same hierarchy."
+            )
+
+
+def _are_names(labels: Mapping[str, Any]) -> bool:
+    return all(_labels(given, role).dtype.kind == "U" for role, given in labels.items())
+
+
 def _classes(train: Any, labels: Mapping[str, Any]) -> _Classes:
     if isinstance(train, Split):
         return _Classes(train.class_names)
@@ -192,6 +217,7 @@ def _targets(labels: Any, classes: _Classes, role: str) -> Tensor:
         if label not in places:
             raise ValueError(
                 f"{role}: the label {label!r} of sample {row} is none of the {len(names)} classes."
+                f"{did_you_mean(label, names)}"
             )
     return torch.tensor([places[label] for label in array.tolist()])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
@@ -15,18 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._util.arrays import IntArray
 from ..._util.files import check_is_file
 from ..._util.text import brief, first_line
 from ...errors import require
-from ..split import Source, Split, check_class_indices
+from ..split import check_class_indices
 from .images import decode_all
-from .labels import are_indices, numbered_classes, numbers_named, places_of
-from .table_files import files_of, is_table_file, table_files
+from .table_files import files_of, is_table_file
 
 IMAGE_COLUMNS = ("img", "image")
 LABEL_COLUMNS = ("label", "labels", "fine_label", "coarse_label")
-_MOST_NUMBERED = 1_000_000  # classes, of which only the numbers are known
 
 
 @contextmanager
@@ -116,7 +113,15 @@ def _is_image(field: Any, feature: dict[str, Any]) -> bool:
     return bool(types.is_binary(field.type)) and field.name.lower() in IMAGE_COLUMNS
 
 
-def _column(parquet: Any, column: str | None, usual: Sequence[str], file: Path) -> str:
+def column_of(parquet: Any, column: str | None, usual: Sequence[str], file: Path) -> str:
+    """Return the name of a column that is there, or say which there are.
+
+    Args:
+        parquet: The opened file.
+        column: The column, or None for the first of the usual ones.
+        usual: What it is usually called.
+        file: The file.
+    """
     there = parquet.schema_arrow.names
     wanted = usual if column is None else (column,)
     for name in wanted:
@@ -128,51 +133,6 @@ def _column(parquet: Any, column: str | None, usual: Sequence[str], file: Path) 
 
 
 # ---------------------------------------------------------------------- images and labels
-
-
-def load_parquet_images(
-    path: Path,
-    image_size: int | None = None,
-    target: str | None = None,
-    class_names: Sequence[str] | None = None,
-) -> Source:
-    """Load parquet files with a column of images and one of integer labels, as the hub has them.
-
-    Args:
-        path: A file or a folder.
-        image_size: The height and width to bring the images to. Defaults to None: as they are.
-        target: The column of labels. Defaults to None: see `read_parquet_images`.
-        class_names: The classes in the order of their labels. Defaults to None: as declared,
-            else their numbers.
-    """
-    size = None if image_size is None else (image_size, image_size)
-    files = table_files(path)
-    parts = {
-        role: read_parquet_images(found, label_column=target, size=size)
-        for role, found in files.items()
-    }
-    labels = {role: part[1].numpy() for role, part in parts.items()}
-    names = class_names or parts["train"][2]
-    numbers = numbers_named(names or (), labels.values())
-    if not names:
-        numbers = _numbers(labels, files["train"][0])
-        names = tuple(map(str, numbers))
-    if numbers is not None and not are_indices(numbers):
-        labels = {role: places_of(x, numbers, str(files[role][0])) for role, x in labels.items()}
-    splits = {}
-    for role, (images, _, _) in parts.items():
-        check_class_indices(labels[role], len(names), str(files[role][0]))
-        splits[role] = Split(images, torch.from_numpy(labels[role]), tuple(names))
-    return Source("image", columns=(), **splits)
-
-
-def _numbers(labels: Mapping[str, IntArray], file: Path) -> IntArray:
-    """Return the integers that are classes, where the files name none."""
-    train = labels["train"]
-    if train.max() >= _MOST_NUMBERED:
-        raise ValueError(f"{file} has the label {train.max()}; number the classes from 0 on.")
-    others = [part for role, part in labels.items() if role != "train"]
-    return numbered_classes(train, others, str(file))
 
 
 def read_parquet_images(
@@ -217,7 +177,7 @@ def read_parquet_labels(
     parts = []
     for file in files:
         with opened_parquet(file) as parquet:
-            column = _column(parquet, column, LABEL_COLUMNS, file)
+            column = column_of(parquet, column, LABEL_COLUMNS, file)
             values = parquet.read([column])[column]
             values = _whole(values)
             if not require("pyarrow", "train").types.is_integer(values.type) or values.null_count:
@@ -258,7 +218,7 @@ class ParquetImages:
         self.loaded: list[list[bytes]] = []
         for file in files:
             with opened_parquet(file) as parquet:
-                column = _column(parquet, column, IMAGE_COLUMNS, file)
+                column = column_of(parquet, column, IMAGE_COLUMNS, file)
                 first = 0
                 for number in range(parquet.num_row_groups):
                     rows = parquet.metadata.row_group(number).num_rows
