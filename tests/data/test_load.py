@@ -8,6 +8,7 @@ import torch
 from image_files import encoded, photo, write_parquet
 
 from coarse2fine.data.load import SETS, VARIABLE, load_data
+from coarse2fine.data.sources.trees import GivenTree
 
 LOADERS = {
     "sets.cifar": ("load_cifar10", "load_cifar100"),
@@ -35,7 +36,11 @@ def _fakes(monkeypatch):
 
 
 def calling(loader):
-    return lambda *given, **options: (loader, given, options)
+    def call(*given, **options):
+        options.pop("tree", None)
+        return loader, tuple(each for each in given if not isinstance(each, GivenTree)), options
+
+    return call
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from coarse2fine.data import Batches, Data, Source, Split, Transform, sample
 from coarse2fine.methods import find_method
 from coarse2fine.methods.base import Plan
 from coarse2fine.training.job import Job
+from coarse2fine.training.labels import label_nodes
 from coarse2fine.training.processes import launch
 from coarse2fine.training.progress import Watcher
 from coarse2fine.training.trainer import Trainer
@@ -165,6 +166,7 @@ def train(
         stage_epochs=config.stage_epochs,
         num_samples=len(data.train),
         class_vectors=class_vectors() if "class_vectors" in needs else None,
+        labels=label_nodes(data.train),
     )
     name = "baseline" if method == "plain" else method
     job = Job(path, name, method, data, config, model, plan)

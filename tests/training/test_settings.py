@@ -19,7 +19,7 @@ SOURCE = Path(coarse2fine.__file__).parent
 FIELDS = config_fields(Config)
 # Those of which every value of the type is taken, or which only others can check.
 WITHOUT_RULE = {
-    *("data", "train_size", "target", "text", "model", "head", "hierarchy", "hierarchy_model"),
+    *("data", "train_size", "text", "model", "head", "hierarchy", "hierarchy_model"),
     "encoder",
     *("baseline", "stratify", "augment", "normalise", "track_test"),
     *("precision", "accelerator", "devices", "strategy"),

@@ -38,6 +38,12 @@ def command(
     ] = None,
     target: options.Target = None,
     text: options.Text = None,
+    hierarchy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Let labels name clusters of this hierarchy too, not only classes."
+        ),
+    ] = None,
     examples: Annotated[
         Path | None,
         typer.Option(
@@ -56,18 +62,27 @@ def command(
     """
     from ..data.load import load_data
     from ..data.sampling import sample
-    from ..runs.result import aligned
+    from ..runs.hierarchies import read_tree
+    from ..runs.parsers import one_or_several
+    from ..runs.result import aligned, counts_of_labels
 
     if examples is not None:
         _check_examples(examples, names)
-    load = partial(load_data, folder=folder, image_size=image_size, target=target, text=text)
-    found = {name: sample(load(name)) for name in names}
+    columns = one_or_several(target) if target else None
+    tree = None if hierarchy is None else partial(read_tree, hierarchy)
+    load = partial(load_data, folder=folder, image_size=image_size, target=columns, text=text)
+    found = {name: sample(load(name, hierarchy=tree)) for name in names}
     if as_json:
         for name, data in found.items():
-            show(json.dumps(statistics(name, data)))
+            counts = data.with_class()
+            told = {"with_class": [found for found, _ in counts.values()]} if counts else {}
+            show(json.dumps(statistics(name, data) | told))
     else:
         rows = [[_shown(cell) for cell in statistics(*each).values()] for each in found.items()]
         show(aligned([HEADINGS, *rows]))
+        for name, data in found.items():
+            if data.with_class():
+                show(f"{name}: {counts_of_labels(data.with_class())}")
     if examples is not None:
         _draw(*found.popitem(), examples)
         say(f"saved as {examples}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
@@ -70,6 +71,7 @@ def command(
     validates best is evaluated. Data without labels are for c2f predict.
     """
     from ..runs.best import described, find_best
+    from ..runs.parsers import one_or_several
     from ..runs.restore import load_trained
 
     if split not in PARTS:
@@ -77,7 +79,8 @@ def command(
     found = find_best(run, method, seed)
     trained = load_trained(found.path, model)
     say(f"using {described(found)}")
-    samples = labelled_samples(trained, data, split, folder=folder, target=target, text=text)
+    columns = one_or_several(target) if target else None
+    samples = labelled_samples(trained, data, split, folder=folder, target=columns, text=text)
     scores = evaluation(trained, samples, batch_size)
     if as_json:
         used = {"run": str(trained.path), "method": found.method, "seed": found.seed}
@@ -92,11 +95,11 @@ def labelled_samples(
     split: str = "test",
     *,
     folder: Path | None = None,
-    target: str | None = None,
+    target: str | tuple[str, ...] | None = None,
     text: str | None = None,
     only_own: bool = False,
 ) -> Split:
-    """Return samples for a model, with targets that count its classes.
+    """Return samples for a model, with targets that count its classes; others have none.
 
     Args:
         trained: The model.
@@ -108,17 +111,27 @@ def labelled_samples(
         only_own: Whether to refuse data that the model was not trained with. Defaults to False.
     """
     from ..data.load import load_data
+    from ..runs.directory import Run
 
+    target = target or trained.config.target
+    # Labels that make a tree by themselves are those of the data alone, and matched by name.
+    makes_tree = replace(trained.config, target=target).has_tree_of_labels
     source = load_data(
         data,
-        class_names=trained.class_names,
+        class_names=None if makes_tree else trained.class_names,
+        hierarchy=Run(trained.path).config.data.tree,
         folder=folder,
         image_size=_image_size(trained, data),
-        target=target or trained.config.target,
+        target=target,
         text=text or trained.config.text,
         columns=trained.columns or None,
     )
-    samples = with_classes(part_of(source, trained, split, only_own=only_own), trained.class_names)
+    part = part_of(source, trained, split, only_own=only_own)
+    samples = with_classes(part.with_class(), trained.class_names)
+    if not len(samples):
+        raise ValueError(f"none of the {len(part)} {split} samples has a class.")
+    if len(samples) < len(part):
+        say(f"{len(samples)} of {len(part)} {split} samples have a class; the others are left out")
     _check_inputs(samples, source.kind, trained)
     return samples
 

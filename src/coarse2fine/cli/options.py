@@ -130,7 +130,7 @@ _SETTINGS = config_fields(Config)
 LINKAGE = setting_option(_SETTINGS["linkage"])
 METRIC = setting_option(_SETTINGS["metric"])
 Head = Annotated[str | None, setting_option(_SETTINGS["head"])]
-Target = Annotated[str | None, setting_option(_SETTINGS["target"])]
+Target = Annotated[list[str] | None, setting_option(_SETTINGS["target"])]
 Text = Annotated[str | None, setting_option(_SETTINGS["text"])]
 DataName = Annotated[
     str,

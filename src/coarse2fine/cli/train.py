@@ -73,16 +73,9 @@ def command(
 
 
 def _show_settings(config: Config, folder: Path | None, out: Path | None, *, as_json: bool) -> None:
-    from ..data.load import load_data
-    from ..training.fit import RUNS, check_length, default_name, given_hierarchy, resolve
+    from ..training.fit import RUNS, check_length, default_name, given_hierarchy, loaded, resolve
 
-    source = load_data(
-        config.data,
-        folder=folder,
-        image_size=config.image_size,
-        target=config.target,
-        text=config.text,
-    )
+    source = loaded(config, config.data, folder=folder, hierarchy=config.hierarchy)
     config = resolve(config, source)
     hierarchy = given_hierarchy(config.hierarchy, config, source)
     check_length(config, hierarchy)

@@ -147,7 +147,13 @@ def _load_path(path: Path, image_size: int | None, table: _TableOptions) -> Sour
     if path.is_dir() and table["target"] == FOLDERS:
         return load_nested_folders(path, image_size, class_names=table["class_names"])
     if path.is_dir():
-        return load_folder(path, size=image_size, class_names=table["class_names"])
+        if not isinstance(table["target"], str | None):
+            raise ValueError(
+                f"{path} is a folder of images, which has no columns of labels; for the tree of "
+                f"its folders give target=folders."
+            )
+        names, tree = table["class_names"], table["tree"]
+        return load_folder(path, size=image_size, class_names=names, tree=tree)
     raise ValueError(f"{path}: not a csv, json-lines or parquet file, nor a folder of images.")
 
 

@@ -40,6 +40,15 @@ class Data:
         """The names of the K classes."""
         return self.train.class_names
 
+    def with_class(self) -> dict[str, list[int]]:
+        """Return how many samples of each part have a class, and how many there are.
+
+        Where all samples have one, there is nothing to say.
+        """
+        parts = {"train": self.train, "val": self.val, "test": self.test}
+        counts = {role: [part.num_with_class, len(part)] for role, part in parts.items()}
+        return counts if any(some < every for some, every in counts.values()) else {}
+
     def fingerprint(self) -> str:
         """Return a short text that changes where the samples do."""
         digest = hashlib.blake2b(repr(self.class_names).encode(), digest_size=16)

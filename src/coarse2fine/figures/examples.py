@@ -44,6 +44,7 @@ def examples_of(split: Split) -> list[Example]:
         raise ValueError(
             f"a figure of examples has room for {MOST} classes. Got {len(split.class_names)}."
         )
+    split = split.with_class()
     classes, rows = np.unique(split.targets.numpy(), return_index=True)
     names = (split.class_names[index] for index in classes)
     return [Example(name, _pixels(split, int(row))) for name, row in zip(names, rows, strict=True)]

@@ -66,8 +66,28 @@ def weighs_classes(name: str) -> bool:
         >>> weighs_classes("staged")
         True
     """
+    return _declares(name, "weighs_classes")
+
+
+def takes_nodes(name: str) -> bool:
+    """Return whether a method learns from samples that are labelled with a cluster of classes.
+
+    As with `weighs_classes`, a class with a ``forward`` of its own says so itself.
+
+    Args:
+        name: See `find_method`.
+
+    Examples:
+        >>> takes_nodes("continuous"), takes_nodes("spl")
+        (True, False)
+    """
+    return _declares(name, "takes_nodes")
+
+
+def _declares(name: str, what: str) -> bool:
+    """Return what the class that defines a method's loss declares of it."""
     own = next(kind for kind in find_method(name).__mro__ if "forward" in vars(kind))
-    return bool(vars(own).get("weighs_classes", False))
+    return bool(vars(own).get(what, False))
 
 
 def build_method(name: str, plan: Plan, settings: Settings | None = None) -> Method:
@@ -85,6 +105,11 @@ def build_method(name: str, plan: Plan, settings: Settings | None = None) -> Met
         raise ValueError(
             f"the method {name} has not been given the weights of the classes; let its "
             f"constructor call super().__init__(plan)."
+        )
+    if plan.labels is not None and getattr(method, "candidates", None) is None:
+        raise ValueError(
+            f"the method {name} has not been given what its targets are; let its constructor call "
+            f"super().__init__(plan)."
         )
     return method
 

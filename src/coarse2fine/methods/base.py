@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from ..data.batches import Batch
 from ..hierarchy import Hierarchy
+from ..nodes import Nodes
+from .candidates import Candidates
 
 Need = Literal["hierarchy", "length", "class_vectors"]
 
@@ -56,6 +58,8 @@ class Plan:
         exactly: See `Stage`; for plain training alone. Defaults to None.
         class_weights: How much a sample of each class counts in the loss. Defaults to None: all
             count alike.
+        labels: What targets are numbered by, where some of them are clusters. Defaults to None:
+            all are classes.
     """
 
     num_classes: int
@@ -68,6 +72,7 @@ class Plan:
     class_vectors: NDArray[Any] | None = None
     exactly: int | None = None
     class_weights: NDArray[Any] | None = None
+    labels: Nodes | None = None
 
     @property
     def single_stage(self) -> tuple[Stage, ...]:
@@ -90,6 +95,10 @@ class Method(nn.Module, ABC):
         below: What the values of each setting that has a limit must stay below.
         weighs_classes: Whether its `forward` counts each sample by the weight of its class, as
             `weighed` does. A subclass with a `forward` of its own declares it again.
+        takes_nodes: Whether its `forward` learns from samples that are labelled with a cluster
+            instead of a class, as by `candidates`. Declared again like `weighs_classes`.
+        candidates: Turns targets into the classes that they leave, where some are clusters;
+            None where all are classes.
         stages: In the order in which they are trained; the last is on the target classes. The
             loop looks at them anew in every epoch.
         curriculum_epochs: How many epochs the coarse levels took, for a method that finds out
@@ -102,7 +111,9 @@ class Method(nn.Module, ABC):
     least: ClassVar[Mapping[str, float]] = {}
     below: ClassVar[Mapping[str, float]] = {}
     weighs_classes: ClassVar[bool] = False
+    takes_nodes: ClassVar[bool] = False
     class_weights: Tensor | None
+    candidates: Candidates | None
     stages: tuple[Stage, ...]
     curriculum_epochs: int | None = None
     level: int | None = None
@@ -110,8 +121,12 @@ class Method(nn.Module, ABC):
 
     def __init__(self, plan: Plan | None = None) -> None:
         super().__init__()
+        labels = None if plan is None else plan.labels
         given = None if plan is None else plan.class_weights
+        if given is not None and labels is not None:  # a cluster has the mean of its classes
+            given = labels.probabilities(given[None])[0] / labels.sizes
         weights = None if given is None else torch.as_tensor(given, dtype=torch.float32)
+        self.candidates = None if labels is None else Candidates(labels)
         # Not saved, as they are made from the run's own samples.
         self.register_buffer("class_weights", weights, persistent=False)
 
@@ -134,6 +149,13 @@ class Method(nn.Module, ABC):
     def reduction(self) -> str:
         """What a loss of torch's has to return: the mean, or one loss a sample to be weighed."""
         return "mean" if self.class_weights is None else "none"
+
+    def wanted(self, batch: Batch) -> Tensor:
+        """Return the targets of a batch as `coarse_cross_entropy` takes them.
+
+        They are classes or, where samples may be labelled with clusters, a mask of candidates.
+        """
+        return batch.targets if self.candidates is None else self.candidates(batch.targets)
 
     def weighed(self, loss: Tensor, batch: Batch) -> Tensor:
         """Return the mean loss, each sample counted by the weight of its class.

@@ -35,6 +35,7 @@ class Continuous(Method):
     least: ClassVar[Mapping[str, float]] = {"patience": 1, "share": 0}
     below: ClassVar[Mapping[str, float]] = {"share": 1}
     weighs_classes = True
+    takes_nodes = True
     levels: Tensor
 
     def __init__(self, plan: Plan, patience: int = 5, share: float = 0.5) -> None:
@@ -81,7 +82,7 @@ class Continuous(Method):
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean loss at the level in force."""
-        return self.weighed(self.criterion(logits, batch.targets), batch)
+        return self.weighed(self.criterion(logits, self.wanted(batch)), batch)
 
     def end_epoch(self, accuracy: float | None) -> None:
         """Let an adaptive curriculum decide whether the level has taught what it can."""

@@ -15,6 +15,7 @@ class Multitask(Method):
 
     needs = frozenset({"hierarchy"})
     weighs_classes = True
+    takes_nodes = True
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -27,9 +28,10 @@ class Multitask(Method):
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean over the levels of the mean loss at each."""
+        wanted = self.wanted(batch)
         losses: list[Tensor] = []
         for level in range(self.num_levels):
             self.criterion.level = level
-            losses.append(self.weighed(self.criterion(logits, batch.targets), batch))
+            losses.append(self.weighed(self.criterion(logits, wanted), batch))
         # The mean, not the sum, so that learning rates mean the same as in plain training.
         return torch.stack(losses).mean()

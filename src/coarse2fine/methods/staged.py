@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..data.batches import Batch
 from .base import Method, Plan, Stage, needed_hierarchy, stacked_levels
+from .candidates import candidate_loss
 
 
 class Staged(Method):
@@ -22,6 +23,7 @@ class Staged(Method):
 
     needs = frozenset({"hierarchy"})
     weighs_classes = True
+    takes_nodes = True
     levels: Tensor
 
     def __init__(self, plan: Plan) -> None:
@@ -40,5 +42,14 @@ class Staged(Method):
 
     def forward(self, logits: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross-entropy on the level's clusters."""
+        if self.candidates is not None:
+            loss = candidate_loss(logits, self._wanted_outputs(batch, logits), self.reduction)
+            return self.weighed(loss, batch)
         groups = batch.targets if self.clusters is None else self.clusters[batch.targets]
         return self.weighed(F.cross_entropy(logits, groups, reduction=self.reduction), batch)
+
+    def _wanted_outputs(self, batch: Batch, logits: Tensor) -> Tensor:
+        """Return which of the stage's outputs each target leaves."""
+        if self.candidates is None or self.clusters is None:
+            return self.wanted(batch)
+        return self.candidates.outputs(batch.targets, self.clusters, logits.shape[1])

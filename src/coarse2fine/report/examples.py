@@ -95,11 +95,12 @@ def _test_samples(run: FinishedRun, folder: str | os.PathLike[str] | None) -> Sp
         image_size=config.image_size,
         target=config.target,
         text=config.text,
+        hierarchy=run.config.data.tree,
     )
     found = divided_as_in_training(source, config, run.config.data.fingerprint)
     if found is None:
         raise RunError(f"the data {config.data} are not those that the run was trained with")
-    return found.test
+    return found.test.with_class()
 
 
 def chosen_rows(targets: IntArray, order: IntArray, count: int) -> list[list[int]]:

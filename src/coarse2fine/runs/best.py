@@ -166,7 +166,8 @@ def _samples(run: RunResult) -> list[str]:
     count = run.val_samples
     if not count or count >= FEW_SAMPLES:
         return []
-    return [f"There are only {count} validation samples, each of them {100 / count:.2f} points."]
+    what = "validation samples with a class" if run.with_class else "validation samples"
+    return [f"There are only {count} {what}, each of them {100 / count:.2f} points."]
 
 
 # ------------------------------------------------------------------------- run directories

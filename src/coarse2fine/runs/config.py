@@ -216,8 +216,19 @@ class Config:
         rules.at_least(1),
         unset="as they are",
     )
-    target: str | None = setting(
-        None, "data", "Read the classes from this column of a table.", unset=_BY_NAME
+    target: str | tuple[str, ...] | None = setting(
+        None,
+        "data",
+        "Read the classes from this column of a table. Repeat it for columns of several depths, "
+        "the coarsest first; or give folders for nested folders of images.",
+        rules.different_columns,
+        about="The column of the classes in a table; or columns of labels from the coarsest to "
+        "the finest, which may be empty where they are not known; or ``'folders'``, for nested "
+        "folders of images, of which the innermost are the classes. Several columns, and folders, "
+        "make the hierarchy too.",
+        unset=_BY_NAME,
+        parse=parsers.one_or_several,
+        repeats=True,
     )
     text: str | None = setting(
         None, "data", "Read the text from this column of a table.", unset=_BY_NAME
@@ -412,7 +423,8 @@ class Config:
         if self.is_needed("class_vectors"):
             return "one of the methods needs a baseline, whose final layer it looks at."
         sources = (self.hierarchy, self.hierarchy_model, self.hierarchy_epochs)
-        if sources == (None, None, None) and self.is_needed("hierarchy"):
+        is_made = sources == (None, None, None) and not self.has_tree_of_labels
+        if is_made and self.is_needed("hierarchy"):
             return WITHOUT_HIERARCHY
         rules_by_baseline = isinstance(self.curriculum_epochs, str) and not self.is_adaptive
         if self.is_needed("length") and rules_by_baseline:
@@ -421,6 +433,13 @@ class Config:
                 f"rule {self.curriculum_epochs!r} looks at the baseline."
             )
         return None
+
+    @property
+    def has_tree_of_labels(self) -> bool:
+        """Whether the labels make a tree by themselves: those of several columns, or folders."""
+        from ..data.load import FOLDERS  # not earlier, as it imports torch
+
+        return isinstance(self.target, tuple) or self.target == FOLDERS
 
     @property
     def is_adaptive(self) -> bool:

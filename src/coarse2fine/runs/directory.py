@@ -39,6 +39,7 @@ KEPT = (CONFIG, METRICS, HIERARCHY, WEIGHTS, f"{CHECKPOINT}/{METHOD}", PREDICTIO
 BEST = "best"  # in a comparison: a copy of the run that validates best
 RUN, COMPARISON = "coarse2fine run", "coarse2fine comparison"
 VERSION, OLD_VERSION = 2, 1  # the old one is of coarse2fine 0.1, which had other random numbers
+HAS_CLASS = "has_class"  # beside predictions: which samples are labelled with a class
 CHECKSUMS, DATA_CHECKSUM = "checksums", "data_checksum"
 
 
@@ -73,6 +74,8 @@ class DataFacts:
         transform: The fields of the `Transform` that inputs go through.
         dtype: Of the inputs before that, as torch names it. Defaults to ``""``: runs of 0.1 do
             not say.
+        labels: The tree whose nodes the targets are, as `Hierarchy.to_dict` gave it. Defaults to
+            None: they are classes.
     """
 
     kind: Kind
@@ -83,6 +86,11 @@ class DataFacts:
     fingerprint: str
     transform: Mapping[str, Any]
     dtype: str = ""
+    labels: Json | None = None
+
+    def tree(self) -> Hierarchy | None:
+        """Return the tree whose nodes the targets are, None where they are classes."""
+        return None if self.labels is None else Hierarchy.from_dict(self.labels)
 
 
 @dataclass(frozen=True)
@@ -343,4 +351,5 @@ def _data_facts(data: Json) -> DataFacts:
         data["fingerprint"],
         data.get("transform") or {},
         str(data.get("dtype") or ""),
+        data.get("labels"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ def read_hierarchy(
             - a `Hierarchy`, which is returned as it is;
             - a trained ``torch.nn.Module``, see `Hierarchy.from_classifier`;
             - a K×K matrix of distances, see `Hierarchy.from_distances`;
+            - a nested dict, see `Hierarchy.from_taxonomy`;
             - the path of a hierarchy (.json), as `Hierarchy.save` wrote it;
             - that of a taxonomy (.json, .csv), see `Hierarchy.from_taxonomy`;
             - that of a matrix (.npy, .npz, .csv): distances where it is square and
@@ -74,8 +75,34 @@ def read_hierarchy(
         return Hierarchy.from_classifier(
             given, metric, head=head, linkage=linkage, class_names=class_names
         )
+    if isinstance(given, Mapping):
+        return Hierarchy.from_taxonomy(given, class_names)
     _check_is_matrix(given)
     return Hierarchy.from_distances(given, linkage=linkage, class_names=class_names)
+
+
+def read_tree(given: Any) -> Hierarchy | None:
+    """Return the hierarchy that a user gives, if it is one already; its nodes may be labels.
+
+    Args:
+        given: As for `read_hierarchy`, or None.
+
+    Returns:
+        None where there is none, or where it would first have to be made.
+    """
+    if isinstance(given, Hierarchy | Mapping):
+        return read_hierarchy(given)
+    if not isinstance(given, str | os.PathLike):
+        return None
+    path = Path(given)
+    if path.is_dir():
+        from .directory import Run
+        from .find import find_run
+
+        run = Run(find_run(path))
+        return run.hierarchy() if run.has_hierarchy and run.is_begun else None
+    is_hierarchy_file = path.suffix.lower() == ".json" and path.is_file()
+    return _from_tree(path, None) if is_hierarchy_file or _is_tree_file(path) else None
 
 
 def _check_is_matrix(given: Any) -> None:
@@ -88,8 +115,8 @@ def _check_is_matrix(given: Any) -> None:
     if len(shape) != 2 or (shape[0] != shape[1] and not is_array):
         found = f"{type(given).__name__} of the shape {shape}" if shape else type(given).__name__
         raise TypeError(
-            f"the hierarchy must be a Hierarchy, a trained torch.nn.Module or a K×K matrix of "
-            f"distances, or the path of a file or run to read it from. Got {found}."
+            f"the hierarchy must be a Hierarchy, a nested dict, a trained torch.nn.Module or a "
+            f"K×K matrix of distances, or the path of a file or run to read it from. Got {found}."
         )
 
 

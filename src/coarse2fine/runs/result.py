@@ -17,7 +17,7 @@ from .._util.text import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
 from ..metrics import level_accuracies
-from .directory import PREDICTIONS, Run
+from .directory import HAS_CLASS, PREDICTIONS, Run
 from .statistics import mean_and_error, plus_minus, standard_error
 
 if TYPE_CHECKING:
@@ -49,12 +49,15 @@ class RunResult:
             several. Defaults to none.
         own_epochs: After how many epochs a baseline stopped by itself, before it went on for
             as many as the longest method. Defaults to None: it did not go on.
-        val_samples: How many validation samples there are. Defaults to None: runs of 0.1 do
-            not say.
+        val_samples: How many validation samples there are that have a class. Defaults to None:
+            runs of 0.1 do not say.
         hierarchy_epochs: How many epochs a training had that only its hierarchy was made from,
             see ``Config.hierarchy_epochs`` and ``hierarchy_model``. Defaults to None: there was
             no such training, or an older run does not say.
         hierarchy_seconds: How long that training took. Defaults to None.
+        with_class: For ``"train"``, ``"val"`` and ``"test"`` how many samples are labelled with
+            a class, and how many there are. Accuracies count the former alone. Defaults to none:
+            all have a class.
     """
 
     method: str
@@ -73,6 +76,7 @@ class RunResult:
     val_samples: int | None = None
     hierarchy_epochs: int | None = None
     hierarchy_seconds: float | None = None
+    with_class: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def all_epochs(self) -> int:
@@ -117,7 +121,7 @@ class RunResult:
         return Run(self.path).hierarchy()
 
     def predictions(self, part: str = "test") -> tuple[Any, Any]:
-        """Return the predicted and the true classes.
+        """Return the predicted and the true classes of the samples that have a class.
 
         Args:
             part: ``"test"`` or ``"val"``. Defaults to ``"test"``.
@@ -127,7 +131,14 @@ class RunResult:
         found = [tensors[name] for name in names if name in tensors]
         if len(found) < 2 or any(x.dim() != 1 or not _is_whole(x) for x in found):
             raise RunError(f"{path} is damaged: it has no classes of the {part} samples.")
-        return found[0].numpy(), found[1].numpy()
+        predicted, wanted = found[0].numpy(), found[1].numpy()
+        has_class = tensors.get(f"{part}.{HAS_CLASS}")
+        if has_class is None:
+            return predicted, wanted
+        shapes = {predicted.shape, wanted.shape, tuple(has_class.shape)}
+        if str(has_class.dtype) != "torch.bool" or len(shapes) > 1:
+            raise RunError(f"{path} is damaged: it does not say which {part} samples have a class.")
+        return predicted[has_class.numpy()], wanted[has_class.numpy()]
 
     def _check(self) -> None:
         """Raise a ValueError where it was read and is not what a training gives."""
@@ -140,6 +151,9 @@ class RunResult:
             raise ValueError("it lacks numbers")
         if not all(type(count) is int for count in self.num_clusters):
             raise ValueError(f"num_clusters is {short(self.num_clusters)}")
+        for counts in self.with_class.values():
+            if not isinstance(counts, list) or list(map(type, counts)) != [int, int]:
+                raise ValueError(f"with_class is {short(self.with_class)}")
 
     def model(self, factory: str | Callable[..., nn.Module] | None = None) -> nn.Module:
         """Return the trained model.
@@ -162,7 +176,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "levelled_off": (bool,),
     **dict.fromkeys(("curriculum_epochs", "own_epochs", "val_samples"), (int, NoneType)),
     "hierarchy_epochs": (int, NoneType),
-    "by_rule": (dict,),
+    **dict.fromkeys(("by_rule", "with_class"), (dict,)),
 }
 
 
@@ -338,6 +352,26 @@ def _level_cells(run: RunResult, hierarchy: Hierarchy) -> list[str]:
         text = brief(str(error).removeprefix(f"{path}: "))
         raise RunError(f"{path} is damaged: {text}") from None
     return [f"{100 * value:.1f}" for value in levels]
+
+
+def counts_of_labels(with_class: Mapping[str, Sequence[int]]) -> str:
+    """Return how many samples have a class as a sentence.
+
+    Args:
+        with_class: See `RunResult`; it is not empty.
+
+    Examples:
+        >>> counts_of_labels({"train": [300, 1000], "val": [50, 250], "test": [80, 80]})
+        '300 of 1000 training, 50 of 250 validation and 80 of 80 test samples have a class, the \
+others a coarser label; accuracies count those with a class.'
+    """
+    names = {"train": "training", "val": "validation", "test": "test"}
+    shown = [f"{found} of {every} {names[part]}" for part, (found, every) in with_class.items()]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return (
+        f"{listed} samples have a class, the others a coarser label; accuracies count those with "
+        f"a class."
+    )
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

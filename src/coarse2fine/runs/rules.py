@@ -99,6 +99,12 @@ def epochs_or_one_of(*names: str) -> Rule:
     return check
 
 
+def different_columns(name: str, value: str | tuple[str, ...]) -> None:
+    """Raise where several columns are none at all, or one of them is there twice."""
+    if isinstance(value, tuple) and len(set(value)) < max(len(value), 2):
+        raise ValueError(f"{name} must be a column or several different ones. Got {short(value)}.")
+
+
 def different_methods(name: str, value: tuple[str, ...]) -> None:
     """Raise where one of several is not a method, or is there twice."""
     for method in value:

@@ -114,7 +114,13 @@ class ConfigField:
         return tuple(get_origin(member) or member for member in self.members)
 
     def normalised(self, value: Any) -> Any:
-        """Return a value as it is kept: a list, or a single entry, as a tuple; {} as None."""
+        """Return a value as it is kept: a list, or a single entry, as a tuple; {} as None.
+
+        Where a single entry may stand by itself, it does.
+        """
+        if tuple in self.kinds and str in self.kinds:
+            several = tuple(value) if isinstance(value, list | tuple) else (value,)
+            return several[0] if len(several) == 1 else several
         if tuple in self.kinds and value is not None:
             return tuple(value) if isinstance(value, list | tuple | range) else (value,)
         return None if value == {} and dict in self.kinds else value
@@ -124,7 +130,7 @@ class ConfigField:
         if not _is_one(value, self.kinds):
             raise TypeError(f"{self.name} must be {_words(self.kinds)}. Got {short(value)}.")
         for entry in value if isinstance(value, tuple) else ():
-            kind = get_args(self.members[0])[0]
+            kind = get_args(self.members[self.kinds.index(tuple)])[0]
             if not _is_one(entry, (kind,)):
                 raise TypeError(f"{self.name} must hold {_WORDS[kind]} each. Got {short(entry)}.")
         if self.declared.rule is not None and value is not None:

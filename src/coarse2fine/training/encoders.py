@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .._util.arrays import Array, to_floats, to_numpy
 from .._util.imports import imported
 from .._util.text import brief
-from ..data import Batches, Data
+from ..data import Batches, Data, Split
 from ..runs.config import Config
 from ..runs.identity import import_path
 from .evaluation import sum_over
@@ -82,12 +82,12 @@ def feature_means(encoder: Encoder, data: Data, config: Config, fabric: Fabric) 
         encoder: From a batch of inputs, as the model takes them but without augmentation, or from
             a list of sentences, to an array of one row each. A module is moved to the device and
             put in evaluation mode.
-        data: Whose training samples are encoded; no others are looked at.
+        data: Whose training samples are encoded, if they have a class; no others are looked at.
         config: Every setting filled in.
         fabric: Lightning Fabric, launched.
     """
-    names, targets = data.class_names, data.train.targets.numpy()
-    counts = np.bincount(targets, minlength=len(names))
+    names, train = data.class_names, data.train.with_class()
+    counts = np.bincount(train.targets.numpy(), minlength=len(names))
     if not counts.all():
         raise ValueError(
             f"the class {brief(names[int(counts.argmin())])!r} has no training samples, so "
@@ -96,7 +96,7 @@ def feature_means(encoder: Encoder, data: Data, config: Config, fabric: Fabric) 
     if isinstance(encoder, nn.Module):
         encoder = encoder.to(fabric.device).eval()
     sums = torch.zeros(len(names), 0, dtype=torch.float64)
-    for owners, vectors, share in _features(encoder, data, config, fabric):
+    for owners, vectors, share in _features(encoder, data, train, config, fabric):
         if not sums.shape[1]:
             sums = sums.new_zeros(len(names), vectors.shape[1])
         if vectors.shape[1] != sums.shape[1]:
@@ -112,11 +112,11 @@ def feature_means(encoder: Encoder, data: Data, config: Config, fabric: Fabric) 
 
 
 def _features(
-    encoder: Encoder, data: Data, config: Config, fabric: Fabric
+    encoder: Encoder, data: Data, train: Split, config: Config, fabric: Fabric
 ) -> Iterator[tuple[Tensor, Array, float]]:
     """Yield the classes of a batch of this process, its features, and `Batch.share`."""
     batches = Batches(
-        data.train,
+        train,
         transform_for(data, config),
         config.batch_size or 1,
         device=fabric.device,
@@ -124,7 +124,7 @@ def _features(
         world=fabric.world_size,
         workers=config.workers,
     )
-    sentences = data.train.sentences
+    sentences = train.sentences
     for batch in batches.in_order():
         if sentences is None:
             what = f"a batch of shape {tuple(batch.inputs.shape)} and type {batch.inputs.dtype}"

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data import Batch, Batches
+from ..data import Batch, Batches, Split
 from ..functional import coarse_log_softmax
 from ..methods.base import by_argmax
+from ..methods.candidates import Candidates, candidate_loss
+from ..runs.directory import HAS_CLASS
 from .fabric import Fabric, is_wrapped
 from .finite import SAVED, FirstSpoiled, all_finite, complaint, looking_waits
 
@@ -21,8 +24,12 @@ from .finite import SAVED, FirstSpoiled, all_finite, complaint, looking_waits
 class Scores:
     """How good a model is on a split.
 
+    Where samples are labelled with clusters, an accuracy counts only those whose label is fine
+    enough to tell what is right.
+
     Args:
-        loss: The mean cross-entropy on the model's outputs.
+        loss: The mean cross-entropy on the model's outputs, over all samples: of a cluster it is
+            the negative log of the summed probability of its classes.
         accuracy: On the target classes; None where the outputs are coarser than those.
         level_accuracy: At the level in force.
         by_rule: The predicted output for each sample, by each rule of inference.
@@ -38,21 +45,23 @@ class Scores:
         """By the rule that counts."""
         return next(iter(self.by_rule.values()), torch.zeros(0, dtype=torch.int64))
 
-    def accuracies(self, targets: Tensor) -> dict[str, float]:
+    def accuracies(self, split: Split) -> dict[str, float]:
         """Return the accuracy by each rule of inference, where there are several."""
         if len(self.by_rule) < 2:
             return {}
-        hits = {rule: found == targets for rule, found in self.by_rule.items()}
-        return {rule: float(hit.double().mean()) for rule, hit in hits.items()}
+        hits = {rule: found == split.targets for rule, found in self.by_rule.items()}
+        return {rule: float(hit[split.has_class].double().mean()) for rule, hit in hits.items()}
 
-    def named_predictions(self, part: str, targets: Tensor) -> dict[str, Tensor]:
+    def named_predictions(self, part: str, split: Split) -> dict[str, Tensor]:
         """Return predictions and targets as a run stores them.
 
         Args:
             part: ``"val"`` or ``"test"``, with which their names begin.
-            targets: The true classes.
+            split: Its samples.
         """
-        named = {f"{part}.predictions": self.predictions, f"{part}.targets": targets}
+        named = {f"{part}.predictions": self.predictions, f"{part}.targets": split.targets}
+        if split.num_with_class < len(split):
+            named[f"{part}.{HAS_CLASS}"] = split.has_class
         if len(self.by_rule) > 1:
             named |= {f"{part}.predictions.{rule}": x for rule, x in self.by_rule.items()}
         return named
@@ -90,10 +99,11 @@ def evaluate(
     count = len(batches.split)
     precise = torch.float32 if fabric.device.type == "mps" else torch.float64  # it has no more
     sums = torch.zeros(3, dtype=precise, device=fabric.device)  # loss, hits, level hits
+    labels = _Labels(batches.split, clusters, fabric.device)
     predictions: dict[str, Tensor] = {}
     is_coarse = False
     for batch, logits in _with_logits(fabric, model, batches, where):
-        targets, decided = batch.targets, decide(logits)
+        decided = decide(logits)
         if not predictions:
             nothing = torch.zeros(count, dtype=torch.int64, device=fabric.device)
             predictions = {rule: nothing.clone() for rule in decided}
@@ -102,18 +112,70 @@ def evaluate(
         for rule, classes in decided.items():
             predictions[rule][batch.rows.to(fabric.device)] = classes
         found = next(iter(decided.values()))
-        groups, group_found = targets, found
+        classes, groups = labels.wanted(batch.targets)
+        group_found = found
         if clusters is not None:
-            groups = clusters[targets]
             is_coarse = logits.shape[1] < len(clusters)
             if not is_coarse:  # every class has its cluster's probability
                 group_found = clusters[coarse_log_softmax(logits, clusters).argmax(1)]
-        loss = F.cross_entropy(logits, groups if is_coarse else targets, reduction="sum")
-        hits, level_hits = found == targets, group_found == groups
+        loss = labels.loss(logits, batch.targets, groups if is_coarse else classes)
+        hits, level_hits = found == classes, group_found == groups
         sums += torch.stack([loss, hits.sum(), level_hits.sum()])
-    mean_loss, accuracy, level_accuracy = (sum_over(fabric, sums) / max(count, 1)).tolist()
+    wholes = torch.tensor([count, *labels.counts], device=fabric.device).clamp(min=1)
+    mean_loss, accuracy, level_accuracy = (sum_over(fabric, sums) / wholes).tolist()
     gathered = {rule: sum_over(fabric, found).cpu() for rule, found in predictions.items()}
     return Scores(mean_loss, None if is_coarse else accuracy, level_accuracy, gathered)
+
+
+class _Labels:
+    """What the labels of a split say of classes, and of clusters at a level.
+
+    Args:
+        split: The samples.
+        clusters: See `evaluate`.
+        device: Where batches are.
+
+    Attributes:
+        counts: How many labels tell the class, and how many the cluster.
+    """
+
+    def __init__(self, split: Split, clusters: Tensor | None, device: torch.device) -> None:
+        self.clusters = clusters
+        self.candidates: Candidates | None = None
+        self.counts = len(split), len(split)
+        if split.hierarchy is None:
+            return
+        nodes = split.hierarchy.nodes
+        self.candidates = Candidates(nodes).to(device)
+        levels = np.arange(nodes.num_classes) if clusters is None else clusters.cpu().numpy()
+        self.num_classes = nodes.num_classes
+        of_node = torch.from_numpy(nodes.within(levels))
+        self.counts = split.num_with_class, int((of_node[split.targets] >= 0).sum())
+        self.of_node = of_node.to(device)
+
+    def wanted(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the class and the cluster of each target, -1 where it does not tell."""
+        if self.candidates is None:
+            return targets, targets if self.clusters is None else self.clusters[targets]
+        return targets.where(targets < self.num_classes, -1), self.of_node[targets]
+
+    def loss(self, logits: Tensor, targets: Tensor, wanted: Tensor) -> Tensor:
+        """Return the sum of the losses.
+
+        Args:
+            logits: Of classes, or of the clusters.
+            targets: Classes or nodes.
+            wanted: The output that each target is, -1 where it is several.
+        """
+        if self.candidates is None:
+            return F.cross_entropy(logits, wanted, reduction="sum")
+        is_coarse = self.clusters is not None and logits.shape[1] < len(self.clusters)
+        mask = (
+            self.candidates.outputs(targets, self.clusters, logits.shape[1])
+            if is_coarse and self.clusters is not None
+            else self.candidates(targets)
+        )
+        return candidate_loss(logits, mask, "sum")
 
 
 @torch.no_grad()

@@ -23,11 +23,12 @@ from ..runs.begun import kept_once_trained
 from ..runs.comparison import ComparisonWriter
 from ..runs.config import BY_ENCODER, FEATURES, GIVEN, NAMES, Config
 from ..runs.guards import check_writable
-from ..runs.hierarchies import read_hierarchy
+from ..runs.hierarchies import read_hierarchy, read_tree
 from ..runs.identity import import_path, path_or_name, structure, trust
 from ..runs.result import Result, RunResult
 from .encoders import Encoder, encoder_name, find_encoder, name_vectors
 from .hierarchies import hierarchy_of_vectors, levels_to_train
+from .labels import check_methods
 from .processes import PEER_SECONDS, launch, lost_peers_explained, memory_errors_explained
 from .progress import Watcher
 from .recipes import recipe_for
@@ -70,9 +71,11 @@ def fit(
             COARSE2FINE_DATA.
         model: A name, ``package.module:callable``, or a callable that takes ``num_classes``.
             Defaults to None: by the kind of data.
-        hierarchy: A `Hierarchy`, a trained model, a K×K matrix of distances, or a file or
-            run to take it from; or ``"features"`` or ``"names"``, what `encoder` makes it from.
-            Defaults to None: made from the baseline.
+        hierarchy: A `Hierarchy`, a nested dict, a trained model, a K×K matrix of distances, or
+            a file or run to take it from. Of a tree with names, labels may name the clusters
+            too. Or ``"features"`` or ``"names"``, what `encoder` makes it from.
+            Defaults to None: made by the labels of several columns or of nested folders, else
+            from the baseline.
         encoder: For ``"features"``, a function from a batch of inputs as the model takes them,
             a list of sentences for text that is given as such, to an (N, D) array or tensor;
             for ``"names"``, one from the list of the K class names to a (K, D) array. An
@@ -96,15 +99,8 @@ def fit(
     encode = None if encoder is None else find_encoder(encoder)
     check_writable(RUNS if out is None else Path(out))
     with memory_errors_explained():
-        source = load_data(
-            data,
-            test,
-            val,
-            class_names=class_names,
-            folder=folder,
-            image_size=asked.image_size,
-            target=asked.target,
-            text=asked.text,
+        source = loaded(
+            asked, data, test, val, class_names=class_names, folder=folder, hierarchy=hierarchy
         )
         if callable(model):
             train = source.train
@@ -149,6 +145,28 @@ def fit(
             return result
 
 
+def loaded(config: Config, data: Any, *parts: Any, hierarchy: Any = None, **options: Any) -> Source:
+    """Return the samples, by the settings.
+
+    Args:
+        config: The settings as they were asked for.
+        data: As `fit` takes it.
+        *parts: Those to test and to validate on.
+        hierarchy: As `fit` takes it; labels may name its clusters.
+        **options: Further ones of `load_data`.
+    """
+    is_word = config.hierarchy in BY_ENCODER
+    return load_data(
+        data,
+        *parts,
+        image_size=config.image_size,
+        target=config.target,
+        text=config.text,
+        hierarchy=None if is_word or hierarchy is None else lambda: read_tree(hierarchy),
+        **options,
+    )
+
+
 def resolve(config: Config, source: Source) -> Config:
     """Return the settings with the model and its recipe filled in for the data."""
     model = config.model or default_model(source.kind)
@@ -162,6 +180,7 @@ def resolve(config: Config, source: Source) -> Config:
             )
     if filled.curriculum_epochs == "search" and filled.methods != ("continuous",):
         raise ValueError("to search for curriculum_epochs, the method must be continuous alone.")
+    check_methods(filled, source)
     return filled
 
 
@@ -240,7 +259,7 @@ def _hierarchy_name(given: Any) -> str:
 def given_hierarchy(
     hierarchy: Any, config: Config, source: Source, encoder: Encoder | None = None
 ) -> Hierarchy | None:
-    """Return the hierarchy that a user gave, if any, for the data's classes.
+    """Return the hierarchy that a user gave, if any, or that the labels make.
 
     Args:
         hierarchy: As `fit` takes it.
@@ -249,8 +268,11 @@ def given_hierarchy(
         encoder: Of the classes' names. Defaults to None: the one that the settings name.
 
     Returns:
-        None where each seed makes its own, from its baseline or its samples.
+        That of the labels, where they make one and no other is asked for; None where each seed
+        makes its own, from its baseline or its samples.
     """
+    if hierarchy is None and config.hierarchy_model is None and config.hierarchy_epochs is None:
+        return source.train.hierarchy
     if hierarchy is None or config.hierarchy == FEATURES:
         return None
     names = source.train.class_names

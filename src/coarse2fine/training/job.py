@@ -119,7 +119,7 @@ class Job:
 
     def content(self) -> Json:
         """Return what the run is set by, and what is needed to use its model."""
-        data = self.data
+        data, tree = self.data, self.data.train.hierarchy
         facts = DataFacts(
             kind=data.kind,
             class_names=data.class_names,
@@ -129,6 +129,7 @@ class Job:
             fingerprint=data.fingerprint(),
             transform=asdict(self.transform),
             dtype=str(data.train.sample(0).dtype).removeprefix("torch."),
+            labels=None if tree is None else tree.to_dict(),
         )
         return {
             **provenance(self.config),
@@ -159,7 +160,7 @@ class Job:
         length = plan.curriculum_epochs or method.curriculum_epochs
         allowed = stage.exactly or stage.epochs
         has_levelled = progress.has_stalled(stage) or progress.best_epoch <= 0.9 * allowed
-        targets = {"val": self.data.val.targets, "test": self.data.test.targets}
+        splits = {"val": self.data.val, "test": self.data.test}
         before = self.hierarchy_training
         result = RunResult(
             method=self.name,
@@ -173,15 +174,16 @@ class Job:
             curriculum_epochs=length if "length" in method.needs else None,
             num_clusters=plan.hierarchy.num_clusters if plan.hierarchy else (),
             path=self.path,
-            by_rule=scores["test"].accuracies(targets["test"]),
+            by_rule=scores["test"].accuracies(self.data.test),
             own_epochs=self.continued.epochs if self.continued else None,
-            val_samples=len(self.data.val),
+            val_samples=self.data.val.num_with_class,
             hierarchy_epochs=before.epochs if before else None,
             hierarchy_seconds=before.seconds if before else None,
+            with_class=self.data.with_class(),
         )
         predictions: Tensors = {}
         for part, found in scores.items():
-            predictions |= found.named_predictions(part, targets[part])
+            predictions |= found.named_predictions(part, splits[part])
         return result, predictions
 
     def batches(self, split: Split, fabric: Fabric) -> Batches:

@@ -21,7 +21,7 @@ from ..runs.directory import Run
 from ..runs.find import longer_baseline, seed_folder
 from ..runs.identity import Factory
 from ..runs.restore import sampled
-from ..runs.result import BASELINE, RunResult
+from ..runs.result import BASELINE, RunResult, counts_of_labels
 from ..runs.writer import remove_other_baselines
 from .encoders import Encoder, feature_means
 from .fabric import Fabric
@@ -33,6 +33,7 @@ from .hierarchies import (
     training_name,
 )
 from .job import Job
+from .labels import check_labels, label_nodes
 from .progress import Watcher
 from .trainer import Trainer
 
@@ -101,6 +102,7 @@ class SeedRuns:
         """The samples to train, validate and test on."""
         data = sampled(self.source, self.config, self.config.val_share or 0.0)
         self._check_validation(data)
+        check_labels(data)
         warn_of_absent_classes(data)
         # The search for T has its validation samples; the trainings it is for have none.
         return (
@@ -275,6 +277,7 @@ class SeedRuns:
             class_vectors=self.class_vectors if "class_vectors" in needs else None,
             exactly=exactly,
             class_weights=self._class_weights(data),
+            labels=label_nodes(data.train),
         )
         folder = seed_folder(self.path, self.seed) / (longer_baseline(exactly) if exactly else name)
         reads_head = method == PLAIN and self._is_head_read(config)
@@ -289,7 +292,8 @@ class SeedRuns:
         """Return how much each class counts in the training loss; None where all do alike."""
         if self.config.class_weights is None:
             return None
-        return balanced_class_weights(data.train.targets, len(data.class_names))
+        nodes = label_nodes(data.train)
+        return balanced_class_weights(data.train.targets, len(data.class_names), nodes)
 
     def _is_head_read(self, config: Config) -> bool:
         """Whether the final layer of plain training is looked at once it is trained."""
@@ -301,6 +305,8 @@ class SeedRuns:
 
     def _remark(self, result: RunResult, epochs: int | None) -> None:
         """Say of a training whether it should have been longer."""
+        if result.with_class:
+            self.remarks["labels"] = f"seed {self.seed}: {counts_of_labels(result.with_class)}"
         self.remarks.pop(result.method, None)  # of a baseline that has gone on since
         if not result.levelled_off:
             self.remarks[result.method] = (

@@ -15,7 +15,7 @@ import numpy as np
 from ..._util.text import first_line
 from ...errors import require
 from ..split import ROLES, Source
-from .image_sources import image_source
+from .image_sources import MEMORY_LIMIT, image_source
 from .images import image_sizes
 from .table_labels import Target, labels_of, target_column
 from .table_reader import Table
@@ -74,9 +74,8 @@ def load_hub(
     labels = labels_of(parts, target, class_names, tree=tree)
     images = {role: _Images(splits[given], image) for role, given in roles.items()}
     shape = _shape(name, images, image_size)
-    return image_source(
-        images, labels.targets, labels.class_names, shape, hierarchy=labels.hierarchy
-    )
+    names, own_tree = labels.class_names, labels.hierarchy
+    return image_source(images, labels.targets, names, shape, MEMORY_LIMIT, own_tree)
 
 
 # ------------------------------------------------------------------------------- loading

@@ -15,6 +15,7 @@ from torch import Tensor
 from ...hierarchy import Hierarchy
 from ..split import ROLES, Source, Split
 from .images import Box, Encoded, centre_box, decode, decode_all, image_sizes, name_of
+from .trees import GivenTree
 
 MEMORY_LIMIT = 4 * 2**30
 """How many bytes of pixels are held in memory; of a larger set, images are decoded when needed."""
@@ -130,6 +131,7 @@ def load_folder(
     *,
     class_names: Sequence[str] | None = None,
     memory_limit: int = MEMORY_LIMIT,
+    tree: GivenTree | None = None,
 ) -> Source:
     """Load a folder that holds a folder of images for each class.
 
@@ -147,6 +149,7 @@ def load_folder(
             folder. Defaults to None: those that have one, sorted.
         memory_limit: How many bytes of pixels to hold in memory; where there are more,
             images are decoded when they are needed. Defaults to 4 GiB.
+        tree: Whose clusters folders may be called by too. Defaults to None.
 
     Raises:
         FileNotFoundError: There is no such folder.
@@ -162,6 +165,7 @@ def load_folder(
             f"{folders['train']} must hold a folder for each of two or more classes. Got "
             f"{', '.join(names) or 'none'}."
         )
+    names = names if tree is None else tree.names(names, class_names)
     files, targets = {}, {}
     for role, path in folders.items():
         files[role], targets[role] = labelled_files(path, names)
