@@ -221,6 +221,10 @@ def _seed_runs(task: Task) -> SeedRuns:
 
 @lru_cache(maxsize=1)
 def _source(
-    data: str, folder: Path | None, image_size: int | None, target: str | None, text: str | None
+    data: str,
+    folder: Path | None,
+    image_size: int | None,
+    target: str | tuple[str, ...] | None,
+    text: str | None,
 ) -> Source:
     return load_data(data, folder=folder, image_size=image_size, target=target, text=text)

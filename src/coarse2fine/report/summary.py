@@ -8,7 +8,7 @@ import numpy as np
 
 from ..methods import METHODS, find_method
 from ..runs.config import settings_affecting
-from ..runs.result import BASELINE
+from ..runs.result import BASELINE, counts_of_labels
 from ..runs.verdict import Verdict, judge
 from .runs import Entry, FinishedRun
 
@@ -117,6 +117,7 @@ def _is_deployed_alike(entry: Entry) -> bool:
 def remarks_of(entries: Sequence[Entry]) -> list[str]:
     """Return what to bear in mind about the runs."""
     return [
+        *_labels(entries),
         *_unpaired(entries),
         *_ties(entries),
         *_not_levelled_off(entries),
@@ -124,6 +125,13 @@ def remarks_of(entries: Sequence[Entry]) -> list[str]:
         *_times(entries),
         *_searches(entries),
     ]
+
+
+def _labels(entries: Sequence[Entry]) -> list[str]:
+    """Return how many samples have a class, where not all do; once for each seed."""
+    runs = [run for entry in entries for run in entry.runs if run.result.with_class]
+    said = (f"Seed {run.seed}: {counts_of_labels(run.result.with_class)}" for run in runs)
+    return list(dict.fromkeys(said))
 
 
 def _unpaired(entries: Sequence[Entry]) -> list[str]:
