@@ -23,7 +23,7 @@ class Tally:
 
     def __init__(self, clusters: Tensor, nodes: Nodes | None = None) -> None:
         self._clusters = clusters
-        self._of_target = clusters if nodes is None else _clusters_of(nodes, clusters)
+        self._of_target = clusters if nodes is None else clusters_of(nodes, clusters)
         self.clear()
 
     def clear(self) -> None:
@@ -72,7 +72,7 @@ class Tally:
         return float(hits / total) if total else None
 
 
-def _clusters_of(nodes: Nodes, clusters: Tensor) -> Tensor:
+def clusters_of(nodes: Nodes, clusters: Tensor) -> Tensor:
     """Return the cluster of each node, -1 where it has classes of several."""
     first, last = nodes.order[nodes.starts], nodes.order[nodes.stops - 1]
     found = clusters[torch.from_numpy(first)]
