@@ -40,10 +40,11 @@ def losses_by_hand(logits, labels, hierarchy, level):
     return torch.stack(found)
 
 
-def accuracy_by_hand(logits, labels, hierarchy, level):
+def accuracy_by_hand(logits, labels, hierarchy, level, weights=None):
     """The share of the right clusters among the labels that say which one is."""
     clusters = hierarchy.levels[level]
     mass = logits.detach().softmax(1).numpy() @ np.eye(clusters.max() + 1)[clusters]
     open_ = [set(clusters[classes].tolist()) for classes in candidates(labels, hierarchy)]
     hits = [{int(best)} == left for best, left in zip(mass.argmax(1), open_, strict=True)]
-    return sum(hits) / sum(len(left) == 1 for left in open_)
+    weights = np.ones(len(hits)) if weights is None else np.asarray(weights)
+    return float(weights[hits].sum() / weights[[len(left) == 1 for left in open_]].sum())
