@@ -1,6 +1,6 @@
 """Training in two processes that Lightning starts; each writes what it has seen.
 
-python lightning_ddp.py FOLDER [adaptive]
+python lightning_ddp.py FOLDER [adaptive | any-level]
 """
 
 import json
@@ -10,7 +10,17 @@ from pathlib import Path
 
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
-from lightning_tiny import CLASSES, HIERARCHY, Tiny, make_loader, make_net, make_trainer
+from lightning_tiny import (
+    CLASSES,
+    HIERARCHY,
+    Tiny,
+    make_data,
+    make_loader,
+    make_net,
+    make_trainer,
+)
+from test_lightning_any_level import EPOCHS, NODES, Mixed
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from coarse2fine.integrations.lightning import CoarseToFineCallback
 
@@ -24,15 +34,16 @@ def make_baseline(rank):
     return net
 
 
-def fit(folder, rank, source, length=None, epochs=4, **settings):
-    callback, module = CoarseToFineCallback(source, **(length or {"boundaries": [2]})), Tiny()
+def fit(folder, rank, source, length=None, epochs=4, module=None, loader=None, **settings):
+    callback = CoarseToFineCallback(source, **(length or {"boundaries": [2]}))
+    module = module or Tiny()
     keep = ModelCheckpoint(folder, "{epoch}", save_top_k=-1)
     processes = {"devices": 2, "strategy": "ddp", "use_distributed_sampler": False}
     trainer = make_trainer(
         callback, keep, enable_checkpointing=True, max_epochs=epochs, **processes
     )
     # Every other sample: of each batch of six in a single process, either has three.
-    loader = make_loader(indices=range(rank, 24, 2), batch_size=3)
+    loader = loader or make_loader(indices=range(rank, 24, 2), batch_size=3)
     trainer.fit(module, loader, loader, **settings)
     return {
         "hierarchy": callback.curriculum.criterion.hierarchy.to_dict(),
@@ -40,6 +51,13 @@ def fit(folder, rank, source, length=None, epochs=4, **settings):
         "logged": trainer.callback_metrics["curriculum_level"].item(),
         "weight": module.net[2].weight.tolist(),
     }
+
+
+def fit_any_level(folder, rank):
+    data = Subset(TensorDataset(make_data()[0], NODES), range(rank, 24, 2))
+    how = {"length": {"patience": 2}, "epochs": EPOCHS}
+    loader = DataLoader(data, batch_size=3)
+    return fit(folder, rank, HIERARCHY, **how, module=Mixed(), loader=loader)
 
 
 def failure(folder, rank, source):
@@ -54,16 +72,17 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     missing = folder / "missing.json"
     how = {"length": {"patience": 2}, "epochs": 14}
-    seen = (
-        {
+    if sys.argv[2:] == ["any-level"]:
+        seen = {"whole": fit_any_level(folder, rank)}
+    elif sys.argv[2:] == ["adaptive"]:
+        seen = {
             "whole": fit(folder, rank, HIERARCHY, **how),
             "resumed": fit(folder, rank, missing, ckpt_path=folder / "epoch=2.ckpt", **how),
         }
-        if sys.argv[2:] == ["adaptive"]
-        else {
+    else:
+        seen = {
             "failed": failure(folder, rank, missing if rank == 0 else make_baseline(rank)),
             "whole": fit(folder, rank, make_baseline(rank)),
             "resumed": fit(folder, rank, missing, ckpt_path=folder / "epoch=0.ckpt"),
         }
-    )
     (folder / f"rank{rank}.json").write_text(json.dumps(seen))

@@ -139,8 +139,8 @@ def test_bad_use_is_named():
         loss.level = 1.0
     with pytest.raises(ValueError, match=r"has 12 classes.* Got predictions of shape \(4, 10\)"):
         loss(torch.zeros(4), torch.zeros(4, 10))
-    for wrong in (12, -1):
-        with pytest.raises(ValueError, match=rf"lie in 0\.\.11. Got {wrong} at position 1"):
+    for wrong in (19, -1):  # 12 is the root, 13 to 18 are the clusters
+        with pytest.raises(ValueError, match=rf"lie in 0\.\.18. Got {wrong} at position 1"):
             loss(torch.tensor([3, wrong]), torch.zeros(2, 12))
     with pytest.raises(TypeError, match="hierarchy must be a Hierarchy. Got list"):
         CoarseToFineCrossentropy([[0, 0, 1]])

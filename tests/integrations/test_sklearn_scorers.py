@@ -53,6 +53,14 @@ def test_answers_may_be_clusters():
     assert scorer(large, [[0.0]] * 2, ["virginica", "setosa"]) == 0.5
 
 
+def test_the_accuracy_is_that_of_the_samples_with_a_class():
+    always = DummyClassifier().fit([[0.0]], ["virginica"])
+    scorer = hierarchical_scorer(IRIS, "accuracy")
+    assert scorer(always, [[0.0]] * 5, ["large", "virginica", "setosa", "large", "virginica"]) == (
+        pytest.approx(2 / 3)
+    )
+
+
 def test_a_scorer_is_pickled_as_processes_need_it():
     scorer = pickle.loads(pickle.dumps(hierarchical_scorer(IRIS, "recall")))
     setosa = DummyClassifier().fit([[0.0]], ["setosa"])
@@ -60,8 +68,8 @@ def test_a_scorer_is_pickled_as_processes_need_it():
 
 
 def test_an_unknown_measure_or_label_is_named():
-    with pytest.raises(ValueError, match="one of f1, precision, .*Got 'accuracy'"):
-        hierarchical_scorer(IRIS, "accuracy")
+    with pytest.raises(ValueError, match="one of f1, precision, .*Got 'depth'"):
+        hierarchical_scorer(IRIS, "depth")
     rose = DummyClassifier().fit([[0.0]], ["rose"])
     with pytest.raises(ValueError, match="no class or cluster 'rose'"):
         hierarchical_scorer(IRIS)(rose, [[0.0]], ["setosa"])

@@ -85,6 +85,18 @@ def test_a_level_predicts_the_cluster_of_largest_total_probability():
     same(measures.LevelAccuracy(HIERARCHY)(logits, torch.tensor([4])), [0, 1, 0])
 
 
+def test_a_level_counts_the_targets_that_tell_its_clusters():
+    preds = torch.tensor([0, 2, 2, 4, 5, 1])
+    target = HIERARCHY.nodes.encode(["1", "level 1 cluster 0", "level 0 cluster 0"])
+    target = torch.from_numpy(target).repeat(2)
+    metric = measures.LevelAccuracy(HIERARCHY)
+    metric.update(preds, target)  # all tell the coarsest level, four the next one, two the class
+    same(metric.compute(), [4 / 6, 1 / 4, 0])
+    assert metric.total.tolist() == [6, 4, 2]
+    metric.update(torch.tensor([1]), torch.tensor([HIERARCHY.nodes.root]))
+    assert metric.total.tolist() == [6, 4, 2]
+
+
 @EACH
 def test_a_metric_is_copied_pickled_and_collected(kind, samples):
     metric = kind(HIERARCHY)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import torch
+from any_level import mixed
 from test_transformers import EPOCHS, HIERARCHY, K, make_trainer
 
 from coarse2fine import Hierarchy
@@ -14,12 +15,15 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     rank, processes = (int(os.environ.get(name, d)) for name, d in (("RANK", 0), ("WORLD_SIZE", 1)))
     words = torch.randint(20, (24, 5), generator=torch.Generator().manual_seed(0))
-    data = [{"input_ids": row, "labels": index % K} for index, row in enumerate(words)]
+    labels = torch.arange(24) % K
+    if sys.argv[2:] == ["any-level"]:
+        labels = mixed(labels, HIERARCHY)
+    data = [{"input_ids": x, "labels": y} for x, y in zip(words, labels.tolist(), strict=True)]
     # The others' hierarchy is wrong: they are to take that of the first process.
     hierarchy = HIERARCHY if rank == 0 else Hierarchy.from_levels([[0, 1, 1, 1, 1, 1]])
     settings = {"per_device_train_batch_size": 8 // processes}
     length = {"epochs": EPOCHS}
-    if sys.argv[2:] == ["adaptive"]:
+    if sys.argv[2:]:  # adaptive
         length = {"patience": 2}
         settings |= {"eval_strategy": "epoch", "num_train_epochs": 14}
     loss, callback = coarse_to_fine(hierarchy, **length)

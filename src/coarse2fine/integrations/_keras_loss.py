@@ -7,13 +7,12 @@ from typing import Any
 
 import keras  # type: ignore[import-untyped]
 import numpy as np
-import torch
 from keras import ops
 
-from .._hierarchy.levels import to_class_indices
 from .._tally import Tally
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
+from ._keras_candidates import Candidates
 
 # exp(-1e4) is 0 in every float type, while the number itself is finite in all of them.
 NEGLIGIBLE = 1e4
@@ -28,6 +27,10 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
     before, to which `CoarseToFineCallback` moves it during `fit`, the model is only asked
     for the label's cluster. `model.save` keeps the hierarchy, not the level, and where an
     adaptive curriculum is.
+
+    Labels known up to a cluster may be nodes of ``hierarchy.nodes``, mixed with classes, and
+    labels of several candidates rows of booleans, as many as classes. A sample counts at the
+    coarser of its own node and the level in force.
 
     Args:
         hierarchy: The levels.
@@ -60,7 +63,7 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
             raise TypeError(f"hierarchy must be a Hierarchy. Got {type(hierarchy).__name__}.")
         super().__init__(from_logits, ignore_class, reduction, name=name, dtype=dtype)
         self.hierarchy = hierarchy
-        self._clusters = ops.convert_to_tensor(np.stack(hierarchy.levels), dtype="int32")
+        self._candidates = Candidates(hierarchy, ignore_class)
         # Torch's loss checks a level; the variable is for compiled steps to see it change.
         self._criterion = CoarseToFineLoss(hierarchy)
         self._level = keras.Variable(0, dtype="int32", trainable=False, name="level")
@@ -80,45 +83,32 @@ class CoarseToFineCrossentropy(keras.losses.SparseCategoricalCrossentropy):  # t
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the loss of each label at the level in force: equation 1 of the paper."""
-        losses = super().call(y_true, self._merged(y_true, y_pred))
+        member, inside = self._candidates(y_true, y_pred, self._level)
+        losses = super().call(member, self._merged(member, inside, y_pred))
         if self._tally is not None:
-            logits = y_pred if self.from_logits else ops.log(y_pred)
-            labels = ops.reshape(y_true, (-1,)).long()
-            ignored = -100 if self.ignore_class is None else self.ignore_class
-            self._tally.note(ops.reshape(logits, (len(labels), -1)), labels, ignored)
+            self._count(self._tally, y_true, y_pred)
         return losses
 
-    def _merged(self, y_true: Any, y_pred: Any) -> Any:
-        """Return the predictions with all of the label's cluster moved to the label itself."""
-        is_label, in_cluster = self._label_and_cluster(y_true, y_pred)
+    def _merged(self, member: Any, inside: Any, y_pred: Any) -> Any:
+        """Return the predictions with all of what is right moved to one class of it."""
         if self.from_logits:
-            inside = ops.where(in_cluster, y_pred, float("-inf"))
-            cluster = ops.logsumexp(inside, axis=-1, keepdims=True)
-            rest = cluster - NEGLIGIBLE
+            right = ops.where(inside, y_pred, float("-inf"))
+            total = ops.logsumexp(right, axis=-1, keepdims=True)
+            rest = total - NEGLIGIBLE
         else:
-            cluster = ops.sum(ops.where(in_cluster, y_pred, 0.0), axis=-1, keepdims=True)
+            total = ops.sum(ops.where(inside, y_pred, 0.0), axis=-1, keepdims=True)
             rest = 0.0
-        return ops.where(is_label, cluster, ops.where(in_cluster, rest, y_pred))
+        is_member = ops.equal(member, ops.arange(y_pred.shape[-1], dtype="int32"))
+        return ops.where(is_member, total, ops.where(inside, rest, y_pred))
 
-    def _label_and_cluster(self, y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-        """Return which predictions are of the label, and which of a class in its cluster."""
-        classes = self._clusters.shape[-1]
-        if y_pred.shape[-1] != classes:
-            raise ValueError(
-                f"the hierarchy has {classes} classes, so the model must give {classes} values "
-                f"for each sample. Got predictions of shape {tuple(y_pred.shape)}."
-            )
-        label = ops.cast(y_true, "int32")
-        if len(y_true.shape) < len(y_pred.shape):
-            label = ops.expand_dims(label, axis=-1)
-        if self.ignore_class is not None:
-            label = ops.where(ops.equal(label, self.ignore_class), 0, label)
-        on_cpu = isinstance(label, torch.Tensor) and label.device.type == "cpu"
-        if on_cpu and not torch.compiler.is_compiling():  # elsewhere a look would cost time
-            to_class_indices(label, classes)
-        owner = ops.take(self._clusters, self._level, axis=0)
-        is_label = ops.equal(label, ops.arange(classes, dtype="int32"))
-        return is_label, ops.equal(ops.take(owner, label), owner)
+    def _count(self, tally: Tally, y_true: Any, y_pred: Any) -> None:
+        logits = y_pred if self.from_logits else ops.log(y_pred)
+        logits = ops.reshape(logits, (-1, y_pred.shape[-1]))
+        if self._candidates.is_mask(y_true, y_pred):
+            tally.note(logits, ops.reshape(y_true, (-1, y_pred.shape[-1])).bool())
+        else:
+            ignored = -100 if self.ignore_class is None else self.ignore_class
+            tally.note(logits, ops.reshape(y_true, (-1,)).long(), ignored)
 
     # Keras keeps these with a model's weights, so that all its checkpoints have them.
 

@@ -86,7 +86,7 @@ def validation_mask(targets: IntArray, fraction: float, seed: int) -> NDArray[np
     One sample of every class is always left to train on.
 
     Args:
-        targets: The class of each sample, from 0.
+        targets: The class or node of each sample, from 0.
         fraction: The share of all samples; one at least is taken.
         seed: Of the choice.
 
@@ -104,6 +104,15 @@ def validation_mask(targets: IntArray, fraction: float, seed: int) -> NDArray[np
     mask = np.zeros(len(targets), bool)
     mask[rows] = True
     return mask
+
+
+def check_can_validate(targets: IntArray, num_classes: int) -> None:
+    """Refuse samples to validate on of which none is labelled with its class."""
+    if not (targets < num_classes).any():
+        raise ValueError(
+            "of the samples that are held out to validate on, none is labelled with its class, so "
+            "networks cannot be compared; label more of them, or raise validation_fraction."
+        )
 
 
 def fresh_module(

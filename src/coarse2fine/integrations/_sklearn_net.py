@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -18,11 +18,10 @@ from skorch.history import History  # type: ignore[import-untyped]
 from torch import Tensor, nn
 
 from ..curriculum import Curriculum, equal_shares
-from ..functional import coarse_log_softmax
 from ..hierarchy import Hierarchy
 from ..loss import CoarseToFineLoss
-from ..training.finite import complaint
 from ._curriculum import curriculum_from
+from ._sklearn_epochs import LeanNet
 from ._sklearn_mlp import StandardisedMLP
 from ._sklearn_samples import SampleBatches, Samples
 
@@ -47,6 +46,8 @@ class Training:
         valid: To validate on.
         class_weights: Of the classes, in the loss and in the validation accuracy.
         seed: Of the order of the samples and of dropout, in each training alike.
+        labelled_by: The hierarchy whose nodes some of the samples are labelled with. Defaults to
+            None: all are labelled with classes.
     """
 
     estimator: Any
@@ -55,6 +56,7 @@ class Training:
     valid: Samples
     class_weights: NDArray[Any] | None
     seed: int
+    labelled_by: Hierarchy | None = None
 
     def train(
         self, hierarchy: Hierarchy | None = None, length: int | None = None
@@ -120,103 +122,14 @@ class Training:
         weight = None
         if self.class_weights is not None:
             weight = torch.as_tensor(self.class_weights, dtype=torch.float32)
-        return CoarseToFineLoss(
-            None,
+        criterion = CoarseToFineLoss(
+            self.labelled_by,
             weight,
             reduction="mean" if self.samples.weights is None else "none",
             label_smoothing=self.estimator.label_smoothing,
         )
-
-
-class LeanNet(NeuralNetClassifier):  # type: ignore[misc]
-    """skorch's net with epochs that do for a batch what must be done, and no more.
-
-    skorch takes notes and asks every callback before and after each batch, which takes longer
-    than a batch of a small network. Here only epochs are noted, with ``train_loss``,
-    ``valid_loss``, ``valid_acc`` and, in a curriculum, ``valid_level_acc`` at the level in
-    force. It refuses to go on where nothing can be learned any more.
-    """
-
-    def run_single_epoch(
-        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **_: Any
-    ) -> None:
-        """Train or validate for an epoch, and note how it went."""
-        self._set_training(training)
-        found = self._train(iterator) if training else self._validate(iterator)
-        for name, value in found.items():
-            self.history.record(f"{prefix}_{name}", value)
-
-    def _train(self, batches: SampleBatches) -> dict[str, float]:
-        total, count = 0.0, 0
-        for number, batch in enumerate(batches, 1):
-            inputs, *known = self._on_device(batch)
-
-            def compute(
-                number: int = number, inputs: Tensor = inputs, known: Any = known
-            ) -> Tensor:
-                self.optimizer_.zero_grad()
-                logits = self.module_(inputs)
-                loss = self._loss(logits, *known)
-                if not math.isfinite(loss.item()):
-                    self._refuse(logits, loss, inputs, number)
-                loss.backward()  # type: ignore[no-untyped-call]
-                return loss
-
-            loss = self.optimizer_.step(compute)  # as LBFGS needs it
-            total, count = total + len(inputs) * loss.item(), count + len(inputs)
-        return {"loss": total / count}
-
-    @torch.no_grad()
-    def _validate(self, batches: SampleBatches) -> dict[str, float]:
-        """Return the loss, and the accuracies with each sample weighted as in the loss."""
-        loss, right, level_right, total, count = 0.0, 0.0, 0.0, 0.0, 0
-        for batch in batches:
-            inputs, targets, *more = self._on_device(batch)
-            logits = self.module_(inputs)
-            weights = self._weights(targets, *more)
-            loss += len(targets) * self._loss(logits, targets, *more).item()
-            hits = logits.argmax(dim=1) == targets
-            right += float(weights[hits].sum())
-            level_right += float(weights[self._level_hits(logits, targets, hits)].sum())
-            total, count = total + float(weights.sum()), count + len(targets)
-        found = {"loss": loss / count, "acc": right / total}
-        is_plain = self.criterion_.hierarchy is None
-        return found if is_plain else {**found, "level_acc": level_right / total}
-
-    def _level_hits(self, logits: Tensor, targets: Tensor, hits: Tensor) -> Tensor:
-        """Return whether the most probable cluster at the level in force is the target's."""
-        hierarchy, level = self.criterion_.hierarchy, self.criterion_.level
-        if hierarchy is None or level == len(hierarchy.levels) - 1:
-            return hits
-        clusters = torch.tensor(hierarchy.levels[level], device=logits.device)
-        found = coarse_log_softmax(logits, clusters).argmax(dim=1)
-        return clusters[found] == clusters[targets]
-
-    def _on_device(self, batch: tuple[Tensor, ...]) -> list[Tensor]:
-        return [tensor.to(self.device) for tensor in batch]
-
-    def _loss(self, logits: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return the mean loss; samples' weights, unlike classes', do not count in its divisor.
-
-        Else a batch of samples that hardly weigh anything would count as much as any other.
-        """
-        losses: Tensor = self.criterion_(logits, targets)
-        if self.criterion_.reduction == "mean":
-            return losses
-        if weights is not None:
-            losses = losses * weights
-        return losses.sum() / self._weights(targets).sum()
-
-    def _weights(self, targets: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Return the weight of each sample: its own, if given, times that of its class."""
-        of_classes = self.criterion_.weight
-        found = torch.ones(len(targets)) if of_classes is None else of_classes[targets].double()
-        return found.to(targets.device) if weights is None else found * weights
-
-    def _refuse(self, logits: Tensor, loss: Tensor, inputs: Tensor, number: int) -> NoReturn:
-        where = f"epoch {len(self.history)}, batch {number}"
-        message = complaint(logits, loss, where, self.module_, inputs, self.infer)
-        raise ValueError(f"{message} lr is {self.lr}.")
+        criterion.level = -1  # the classes, unless a curriculum comes
+        return criterion
 
 
 class CurriculumCallback(EarlyStopping):  # type: ignore[misc]

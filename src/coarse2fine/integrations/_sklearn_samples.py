@@ -23,7 +23,7 @@ class Rows(NamedTuple):
 
     Args:
         inputs: An array (N, F, ...) or a scipy matrix (N, F) in the csr format.
-        labels: The label or class of each.
+        labels: The label, class or node of each.
         weights: More than 0 each; None where all weigh the same.
     """
 
@@ -69,7 +69,7 @@ def merged(rows: Rows) -> Rows:
     depends on what they are, not on the one they came in.
 
     Args:
-        rows: With the class of each as a label.
+        rows: With the class or node of each as a label.
 
     Examples:
         >>> found = merged(Rows(np.array([[1.0], [2.0], [1.0]]), np.array([0, 1, 0])))
@@ -139,7 +139,8 @@ def class_weights(
     Args:
         setting: ``"balanced"``, a dict class → weight, or None.
         classes: The labels, sorted.
-        rows: The samples with their classes; balanced weights count each by its weight.
+        rows: The samples with their classes; balanced weights count each by its weight, and
+            leave out those labelled with a node, which is no class.
 
     Examples:
         >>> rows = Rows(np.zeros((3, 1)), np.array([0, 1, 1]))
@@ -149,13 +150,19 @@ def class_weights(
     if setting is None:
         return None
     if isinstance(setting, str) and setting == "balanced":
-        # By hand, as scikit-learn's function takes weights of samples only from 1.7 on.
-        counts = np.bincount(rows.labels, rows.weights)
-        return np.asarray(counts.sum() / (len(counts) * counts), np.float64)
-    found: NDArray[np.float64] = compute_class_weight(
-        setting, classes=classes, y=classes[rows.labels]
-    )
+        return _balanced(rows.take(rows.labels < len(classes)), len(classes))
+    found: NDArray[np.float64] = compute_class_weight(setting, classes=classes, y=classes)
     return found
+
+
+def _balanced(rows: Rows, num_classes: int) -> NDArray[np.float64]:
+    """Return weights by which all classes count the same; 1 where a class has no samples."""
+    # By hand, as scikit-learn's function takes weights of samples only from 1.7 on.
+    counts = np.bincount(rows.labels, rows.weights, num_classes)
+    has_any = counts > 0
+    weights = np.ones(num_classes)
+    weights[has_any] = counts.sum() / (has_any.sum() * counts[has_any])
+    return weights
 
 
 class Samples(Dataset[tuple[Tensor, ...]]):
@@ -165,7 +172,7 @@ class Samples(Dataset[tuple[Tensor, ...]]):
 
     Args:
         inputs: See `Rows`.
-        targets: The class of each. Defaults to None: they are not known, and are all 0.
+        targets: The class or node of each. Defaults to None: they are not known, and are all 0.
         weights: See `Rows`. They are scaled to a mean of 1. Defaults to None.
         is_dense: Whether the rows of a sparse matrix are given as dense tensors, not as sparse
             ones. Defaults to True.

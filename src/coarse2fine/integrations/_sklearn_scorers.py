@@ -8,16 +8,25 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import make_scorer  # type: ignore[import-untyped]
 
+from .._scores import mean
 from .._util.arrays import IntArray
 from ..hierarchical_metrics import hierarchical_f1, hierarchical_precision, hierarchical_recall
 from ..hierarchy import Hierarchy
 from ..metrics import mean_height, mistake_severity
+
+
+def _accuracy(predictions: IntArray, targets: IntArray, hierarchy: Hierarchy) -> float:
+    """Return the accuracy of the samples whose label is a class."""
+    is_class = targets < hierarchy.num_classes
+    return mean(predictions[is_class] == targets[is_class])
+
 
 # Each with whether more is better.
 MEASURES: dict[str, tuple[Callable[[Any, Any, Hierarchy], float], bool]] = {
     "f1": (hierarchical_f1, True),
     "precision": (hierarchical_precision, True),
     "recall": (hierarchical_recall, True),
+    "accuracy": (_accuracy, True),
     "mean_height": (mean_height, False),
     "mistake_severity": (mistake_severity, False),
 }
@@ -31,7 +40,8 @@ def hierarchical_scorer(hierarchy: Hierarchy, measure: str = "f1") -> Any:
 
     Args:
         hierarchy: The levels.
-        measure: ``"f1"``, ``"precision"`` or ``"recall"``, see `hierarchical_f1`; or
+        measure: ``"f1"``, ``"precision"`` or ``"recall"``, see `hierarchical_f1`;
+            ``"accuracy"``, of the samples whose label is a class and no cluster; or
             ``"mean_height"`` or ``"mistake_severity"``, which are negated, as scikit-learn
             takes more for better. Defaults to ``"f1"``.
 

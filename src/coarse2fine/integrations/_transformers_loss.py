@@ -9,13 +9,16 @@ from torch import Tensor
 
 from ..loss import CoarseToFineLoss
 
+_ROUNDING = 0.02  # of probabilities in bfloat16
+
 
 class CoarseToFineComputeLoss:
     """The marginalised loss as a ``compute_loss_func``.
 
     Where the Trainer counts the items of all batches of an optimiser step, the sum of the
     losses is divided by that number, so that accumulation changes nothing. Evaluation, where
-    no gradients are recorded, is cross-entropy on the classes.
+    no gradients are recorded, is cross-entropy on the classes; a label that is a node, or a
+    mask of candidates, counts as it is.
 
     Args:
         criterion: The loss.
@@ -29,6 +32,7 @@ class CoarseToFineComputeLoss:
         self.criterion = criterion
         self.is_used = False
         self.has_callback = False
+        self._has_checked = False
 
     def __call__(
         self,
@@ -43,18 +47,33 @@ class CoarseToFineComputeLoss:
         if torch.is_grad_enabled():
             self._note_training()
         num_classes = logits.shape[-1]
-        probabilities = labels.is_floating_point()
+        is_row = labels.is_floating_point() or labels.dtype == torch.bool
+        if labels.is_floating_point():
+            self._check_probabilities(labels)
         criterion = self.criterion.to(logits.device).train(torch.is_grad_enabled())
         criterion.reduction = "mean" if num_items_in_batch is None else "sum"
         loss: Tensor = criterion(
             logits.reshape(-1, num_classes),
-            labels.reshape(-1, num_classes) if probabilities else labels.reshape(-1),
+            labels.reshape(-1, labels.shape[-1]) if is_row else labels.reshape(-1),
         )
         if num_items_in_batch is None:
             return loss
         items = torch.as_tensor(num_items_in_batch, device=loss.device)
-        # The Trainer counts labels that are not -100, so every class of a sample's probabilities.
-        return loss / (items / num_classes if probabilities else items)
+        # The Trainer counts labels that are not -100, so every class of a sample's row.
+        return loss / (items / num_classes if is_row else items)
+
+    def _check_probabilities(self, labels: Tensor) -> None:
+        """Refuse candidates that became floats; once, as to look is to wait for the device."""
+        if self._has_checked:
+            return
+        self._has_checked = True
+        totals = labels.detach().sum(dim=-1)
+        if (totals > 1 + _ROUNDING).any():
+            raise ValueError(
+                f"labels are floats, so class probabilities, but a row of them sums to "
+                f"{totals.max():g}; candidates must be boolean, in a column 'labels' (of a column "
+                f"'label' the Trainer makes floats)."
+            )
 
     def _note_training(self) -> None:
         if not self.has_callback:

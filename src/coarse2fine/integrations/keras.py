@@ -26,10 +26,12 @@ except MissingExtraError as error:
     ) from error
 import keras  # type: ignore[import-untyped]
 
+from ._keras_accuracy import ClassAccuracy
 from ._keras_hierarchy import hierarchy_from_model
 from ._keras_loss import CoarseToFineCrossentropy
 
 __all__ = [
+    "ClassAccuracy",
     "CoarseToFineCallback",
     "CoarseToFineCrossentropy",
     "CoarseToFineEarlyStopping",

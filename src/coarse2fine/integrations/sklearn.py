@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from .._hierarchy.levels import match_names
 from ..clustering import Linkage
 from ..curriculum import equal_shares
 from ..errors import require
@@ -23,7 +22,7 @@ from ..runs.config import ADAPTIVE
 from ..runs.result import BASELINE
 from ._curriculum import REACH_90, HierarchySource, hierarchy_from, length_of
 from ._sklearn_choice import best_method, best_score, verdict
-from ._sklearn_inputs import check_settings, fresh_module, validation_mask
+from ._sklearn_inputs import check_can_validate, check_settings, fresh_module, validation_mask
 
 require("skorch", "sklearn")  # says how to install it where it is missing
 # ruff: noqa: E402
@@ -35,6 +34,7 @@ from sklearn.utils.validation import (  # type: ignore[import-untyped]
     validate_data,
 )
 
+from ._sklearn_labels import Labels, read_labels
 from ._sklearn_levels import LevelClassifier as LevelClassifier
 from ._sklearn_mlp import StandardisedMLP
 from ._sklearn_net import CONTINUOUS, Training, check_finest_fits, seeded
@@ -71,13 +71,15 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         weight_decay: Of the optimiser. Defaults to 0.0.
         label_smoothing: Of the loss. Defaults to 0.0.
         class_weight: ``"balanced"`` or a dict class → weight, for the loss and for the
-            validation accuracy, which is the balanced accuracy then. Defaults to None: all
-            are 1.
+            validation accuracy, which is the balanced accuracy then. A sample that is known no
+            finer than its cluster has the mean weight of the classes in it, and does not count
+            in the balance. Defaults to None: all are 1.
         validation_fraction: The share of the samples to validate on, of every class alike.
             Defaults to 0.2.
         hierarchy: A `Hierarchy`, a K×K matrix of distances, a trained network, or the path
             of any file or run that a hierarchy is read from. Where its classes have no
-            names, they are in the order of ``classes_``. Defaults to None: made from the
+            names, they are in the order of ``classes_``; where they have, y may hold names of
+            clusters too, of samples that are known no finer. Defaults to None: made from the
             baseline.
         metric: How far apart classes are, see `Hierarchy.from_classifier`; the confusion
             metrics look at the validation samples. Defaults to ``"embedding"``.
@@ -99,10 +101,12 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         verbose: 1 to print a line an epoch, and which network is kept. Defaults to 0.
 
     Attributes:
-        classes_: The labels, sorted.
+        classes_: The classes, sorted: the labels or, where y may name clusters, those of the
+            hierarchy.
         best_: Which network was kept, ``"baseline"`` or ``"continuous"``.
         val_accuracies_: The best validation accuracy, at the finest level, of each that was
-            trained, by the same names.
+            trained, by the same names. Samples that are known no finer than their cluster do
+            not count.
         best_validation_score_: That of the network that was kept.
         hierarchy_: The levels that were trained through, though perhaps the baseline was
             kept; None where training was plain.
@@ -179,14 +183,19 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         Args:
             X: Rows of numbers (N, F), also as a sparse matrix; where `module` is given, of any
                 shape (N, F, ...).
-            y: The label of each.
+            y: The label of each: its class or, where `hierarchy` knows the classes by name, the
+                name of any of its classes and clusters.
             sample_weight: The weight of each, in the loss and in the validation accuracy; 2 is
                 the same as the sample twice, and 0 as without it. Defaults to None: all are 1.
         """
         check_settings(self)
         rows = self._rows(X, y, sample_weight)
-        given = self._given_hierarchy()  # refused here, if at all, before anything is trained
-        nets = self._train(self._training(rows), given)
+        # Refused here, if at all, before anything is trained.
+        given = None if self.hierarchy is None else self._hierarchy_from(self.hierarchy)
+        known = read_labels(rows.labels, given)
+        self.classes_ = known.classes
+        rows = merged(rows._replace(labels=known.targets))
+        nets = self._train(self._training(rows, known), known.hierarchy)
         self.val_accuracies_ = {name: best_score(net.history) for name, net in nets.items()}
         self.best_ = best_method(self.val_accuracies_, self.method)
         if self.verbose:
@@ -239,27 +248,25 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     # ----------------------------------------------------------------- what all training needs
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:  # noqa: N803
-        """Return the distinct samples with their classes and weights, and find ``classes_``."""
+        """Return the samples that have a weight, with their labels."""
         inputs, labels = self._checked(X, y)
         multiclass.check_classification_targets(labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, inputs, dtype=np.float64)
-        rows = weighted(Rows(canonical(inputs), labels, sample_weight))
-        self.classes_, targets = np.unique(rows.labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must hold two classes or more. Got one class, {rows.labels[0]!r}.")
-        return merged(rows._replace(labels=targets))
+        return weighted(Rows(canonical(inputs), labels, sample_weight))
 
-    def _training(self, rows: Rows) -> Training:
+    def _training(self, rows: Rows, known: Labels) -> Training:
         """Return the samples, divided, the network as it starts, and the settings."""
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         is_valid = validation_mask(rows.labels, self.validation_fraction, seed)
+        check_can_validate(rows.labels[is_valid], len(self.classes_))
         to_train = rows.take(~is_valid)
         samples, valid = self._samples(*to_train), self._samples(*rows.take(is_valid))
         with seeded(seed):
             module = self._fresh_module(to_train, samples)
         of_classes = class_weights(self.class_weight, self.classes_, rows)
-        return Training(self, module, samples, valid, of_classes, seed)
+        labelled_by = known.hierarchy if known.has_nodes else None
+        return Training(self, module, samples, valid, of_classes, seed, labelled_by)
 
     def _samples(self, *arrays: Any) -> Samples:
         return Samples(*arrays, is_dense=self.module is not None)
@@ -304,31 +311,18 @@ class CoarseToFineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if given is None and not self._uses_confusion:
             class_vectors(training.module, self.head)
 
-    def _given_hierarchy(self) -> Hierarchy | None:
-        if self.hierarchy is None:
-            return None
-        given = self._hierarchy_from(self.hierarchy)
-        if len(given.levels) > 1:
-            return given.for_classes(self._class_names)
-        match_names(given.class_names, self._class_names, given.num_classes)
-        return given  # as for_classes would warn again that it is flat
-
     def _hierarchy_from_baseline(self, baseline: Any, training: Training) -> Hierarchy:
         """Return the hierarchy of the baseline's final layer, or of its confusion."""
         pairs = None
         if self._uses_confusion:
             pairs = baseline.predict(training.valid), training.valid.targets.numpy()
-        return self._hierarchy_from(baseline.module_, confusion=pairs, seed=training.seed)
+        names = [str(label) for label in self.classes_]
+        options = {"confusion": pairs, "seed": training.seed, "class_names": names}
+        return self._hierarchy_from(baseline.module_, **options)
 
     def _hierarchy_from(self, source: HierarchySource, **more: Any) -> Hierarchy:
-        names, head = self._class_names, self.head
-        return hierarchy_from(
-            source, metric=self.metric, linkage=self.linkage, head=head, class_names=names, **more
-        )
-
-    @property
-    def _class_names(self) -> list[str]:
-        return [str(label) for label in self.classes_]
+        options = {"metric": self.metric, "linkage": self.linkage, "head": self.head}
+        return hierarchy_from(source, **options, **more)
 
     @property
     def _uses_confusion(self) -> bool:

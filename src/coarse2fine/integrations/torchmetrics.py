@@ -121,6 +121,9 @@ class HierarchicalF1(_Sets):
 class LevelAccuracy(_Counts):
     """`coarse2fine.level_accuracies`, counted batch by batch: one value a level.
 
+    Targets may be nodes. At levels finer than its node a sample does not count; ``total`` says
+    how many do at each level.
+
     Args:
         hierarchy: The levels.
         **options: Of ``torchmetrics.Metric``.
@@ -129,11 +132,14 @@ class LevelAccuracy(_Counts):
     higher_is_better = True
     hits: Tensor
     total: Tensor
+    of_node: Tensor
 
     def __init__(self, hierarchy: Hierarchy, **options: Any) -> None:
         super().__init__(hierarchy, **options)
+        of_node = [torch.from_numpy(hierarchy.nodes.within(level)) for level in hierarchy.levels]
+        self.register_buffer("of_node", torch.stack(of_node), persistent=False)
         self._count("hits", len(hierarchy.levels))
-        self._count("total")
+        self._count("total", len(hierarchy.levels))
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Count a batch.
@@ -141,15 +147,15 @@ class LevelAccuracy(_Counts):
         Args:
             preds: Classes (N), or logits (N, K), whose prediction at a level is the cluster of
                 largest total probability.
-            target: The true classes (N).
+            target: The true classes, or nodes, (N).
         """
-        classes = self.levels.shape[1]
+        classes, nodes = self.levels.shape[1], self.of_node.shape[1]
         scores = preds if preds.is_floating_point() else None
-        preds, target = _checked(preds, target, classes)
-        wanted = self.levels[:, target]
+        preds, target = _checked(preds, target, classes, nodes)
+        wanted = self.of_node[:, target].flatten(1)
         found = self.levels[:, preds] if scores is None else self._clusters(scores)
-        self.hits = self.hits + (found == wanted).flatten(1).sum(dim=1)
-        self.total = self.total + target.numel()
+        self.hits = self.hits + (found.flatten(1) == wanted).sum(dim=1)
+        self.total = self.total + (wanted >= 0).sum(dim=1)
 
     def _clusters(self, logits: Tensor) -> Tensor:
         """Return the cluster of largest total probability, (levels, N)."""
@@ -159,7 +165,7 @@ class LevelAccuracy(_Counts):
         return torch.stack([total.argmax(dim=1) for total in totals])
 
     def compute(self) -> Tensor:
-        """Return the accuracy at each level, coarsest first; NaN where there is no sample."""
+        """Return the accuracy at each level, coarsest first; NaN where no sample counts."""
         return self.hits / self.total
 
 
@@ -215,8 +221,17 @@ class MeanHeight(_Heights):
         return self._sum / self.counts.sum()
 
 
-def _checked(preds: Tensor, target: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return predictions and targets as indices of the same shape, all in range."""
+def _checked(
+    preds: Tensor, target: Tensor, count: int, targets: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return predictions and targets as indices of the same shape, all in range.
+
+    Args:
+        preds: Indices, or scores of which the largest counts.
+        target: Indices.
+        count: How many indices there are.
+        targets: The same of `target`. Defaults to None: as many.
+    """
     if preds.is_floating_point():
         preds = preds.argmax(dim=1)
     if preds.shape != target.shape:
@@ -224,4 +239,5 @@ def _checked(preds: Tensor, target: Tensor, count: int) -> tuple[Tensor, Tensor]
             f"preds and target must have the same shape. Got {tuple(preds.shape)} and "
             f"{tuple(target.shape)}."
         )
-    return to_class_indices(preds, count, "preds"), to_class_indices(target, count, "target")
+    preds = to_class_indices(preds, count, "preds")
+    return preds, to_class_indices(target, count if targets is None else targets, "target")
