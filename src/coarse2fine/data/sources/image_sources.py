@@ -54,7 +54,7 @@ def image_source(
     splits = {
         role: Split(read(items, size), targets[role], class_names) for role, items in images.items()
     }
-    return Source("image", columns=(), **splits)
+    return Source("image", columns=(), groups=None, **splits)
 
 
 class LazyImages:

@@ -163,7 +163,7 @@ def load_parquet_images(
     for role, (images, _, _) in parts.items():
         check_class_indices(labels[role], len(names), str(files[role][0]))
         splits[role] = Split(images, torch.from_numpy(labels[role]), tuple(names))
-    return Source("image", columns=(), **splits)
+    return Source("image", columns=(), groups=None, **splits)
 
 
 def _numbers(labels: Mapping[str, IntArray], file: Path) -> IntArray:

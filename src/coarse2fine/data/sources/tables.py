@@ -107,7 +107,7 @@ def table_source(
         texts = None if text is None else sentences(table, text)
         inputs = features(table, columns) if texts is None else tokens(texts)
         splits[role] = Split(inputs, targets_of(table, target, names), names, sentences=texts)
-    return Source(kind, columns=tuple(columns), **splits)
+    return Source(kind, columns=tuple(columns), groups=None, **splits)
 
 
 # -------------------------------------------------------------------------------- targets
