@@ -18,7 +18,7 @@ from ..errors import RunError
 from ..hierarchical_metrics import hierarchical_f1, level_calibration_errors
 from ..hierarchy import Hierarchy
 from ..metrics import mean_height, mistake_severity
-from ..runs.config import Config
+from ..runs.config import GIVEN, Config
 from ..runs.directory import Run
 from ..runs.identity import stored_config
 from ..runs.restore import divided_as_in_training, load_trained
@@ -69,7 +69,10 @@ class Mistakes:
 
 
 def values_of(runs: Sequence[RunResult], folder: Path | None = None) -> list[Mistakes]:
-    """Return how bad the mistakes of each run are; of none where data has no own hierarchy.
+    """Return how bad the mistakes of each run are.
+
+    That needs data that can be loaded again and that has a hierarchy of its own; of other runs
+    there is nothing to return.
 
     The models are run on the test samples again, as a run keeps its predictions and not its
     probabilities.
@@ -106,6 +109,8 @@ def _mistakes(path: Path, made: Path | None, folder: Path | None) -> Mistakes | 
         folder: Where named sets lie.
     """
     config = _config(path)
+    if config.data == GIVEN:
+        return None
     source = _source(config.data, folder, config.image_size, config.target, config.text, Path.cwd())
     if source.groups is None:
         return None
