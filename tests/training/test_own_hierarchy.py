@@ -53,7 +53,7 @@ def test_what_has_been_begun_goes_on_by_it_alone(tmp_path, monkeypatch):
     (again,) = train("out", hierarchy="own").runs
     assert again == run
     for given in ("./own", Path("own")):
-        with pytest.raises(RunError, match=r"begun with hierarchy = 'own', now it is '\./own'"):
+        with pytest.raises(RunError, match=r'begun with hierarchy = "own", now it is "\./own"'):
             train("out", hierarchy=given)
 
 
