@@ -82,10 +82,7 @@ class _Children:
         parents, self.starts = np.unique(nodes.parents[self.order], return_index=True)
         self.inner = np.full(len(nodes), -1)
         self.inner[parents] = np.arange(len(parents))
-        self.depth, at = 1, np.arange(nodes.num_classes)
-        while (at != nodes.root).any():
-            at = np.where(at == nodes.root, at, nodes.parents[at])
-            self.depth += 1
+        self.depth = nodes.upwards.shape[1]
 
     def likeliest(self, probabilities: Array) -> IntArray:
         """Return the most probable child of each inner node, (N, inner nodes)."""

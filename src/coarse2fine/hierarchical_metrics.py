@@ -100,13 +100,9 @@ def node_paths(nodes: Nodes) -> IntArray:
 
     So two nodes have those ancestors in common at which their rows agree.
     """
-    parents, root = nodes.parents, nodes.root
-    steps = [np.arange(len(nodes))]  # each node, what is above it, and so on up to the root
-    while (steps[-1] != root).any():
-        steps.append(np.where(steps[-1] == root, root, parents[steps[-1]]))
-    upwards = np.stack(steps[:-1], axis=1)
+    upwards = nodes.upwards[:, :-1]
     # The root, which fills the ends of the rows, goes to the front; the rest keeps its order.
-    depths = (upwards != root).sum(axis=1)
+    depths = (upwards != nodes.root).sum(axis=1)
     places = depths[:, None] - 1 - np.arange(upwards.shape[1])
     downwards = np.take_along_axis(upwards, np.maximum(places, 0), axis=1)
     return np.where(places >= 0, downwards, -1)

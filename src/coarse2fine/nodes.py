@@ -8,6 +8,7 @@ K, and the clusters follow from the coarsest level to the finest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from reprlib import repr as short
 from typing import Any
 
@@ -71,6 +72,25 @@ class Nodes:
     def sizes(self) -> IntArray:
         """The number of classes of each node."""
         return self.stops - self.starts
+
+    @cached_property
+    def upwards(self) -> IntArray:
+        """Each node's path up to the root, itself first; the root fills the ends of the rows.
+
+        Examples:
+            >>> from coarse2fine import Hierarchy
+            >>> Hierarchy.from_taxonomy({"pet": ["cat", "dog"], "car": []}).nodes.upwards
+            array([[0, 4, 3],
+                   [1, 4, 3],
+                   [2, 3, 3],
+                   [3, 3, 3],
+                   [4, 3, 3]])
+        """
+        parents = np.where(self.parents < 0, self.root, self.parents)
+        steps = [np.arange(len(self))]
+        while (steps[-1] != self.root).any():
+            steps.append(parents[steps[-1]])
+        return np.stack(steps, axis=1)
 
     def at_level(self, level: int) -> IntArray:
         """Return an array node → node: the coarser of each node and its cluster at a level.

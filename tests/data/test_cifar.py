@@ -63,6 +63,23 @@ def test_the_coarse_labels_of_cifar100(tmp_path, form):
     assert source.test.class_names == tuple(cifar.coarse_names)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_coarse_labels_of_cifar100_are_groups_of_its_classes(tmp_path, form):
+    cifar = Cifar(100)
+    pixels, fine, _ = cifar.parts["train"]
+    cifar.parts["train"] = (pixels, fine, [label // 5 for label in fine])
+    source = load_cifar100(tmp_path, checksums=write(cifar, form, tmp_path))
+    assert source.groups.labels.tolist() == cifar.parts["train"][2]
+    assert source.groups.names == tuple(cifar.coarse_names)
+
+
+def test_other_sets_have_no_groups(tmp_path):
+    assert load_cifar10(tmp_path, checksums=write(Cifar(10), "python", tmp_path)).groups is None
+    folder = tmp_path / "coarse"
+    checksums = write(Cifar(100), "python", folder)
+    assert load_cifar100(folder, coarse=True, checksums=checksums).groups is None
+
+
 @pytest.mark.parametrize(
     ("kind", "form", "inner"),
     [

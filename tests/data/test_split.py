@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from coarse2fine.data import LazyInputs, Split
+from coarse2fine import Hierarchy
+from coarse2fine.data import Groups, LazyInputs, Source, Split
 
 NAMES = ("cat", "dog", "fox")
 
@@ -110,3 +111,30 @@ def test_a_sample_is_read_without_augmentation(inputs):
     split = Split(inputs, torch.tensor([0, 0, 1]), ("a", "b"))
     assert split.sample(2).tolist() == [2]
     assert split.take([1]).sample(0).tolist() == [1]
+
+
+# ------------------------------------------------------------------------------- groups
+
+
+def grouped(groups, targets=(2, 0, 1, 0)):
+    split = Split(torch.zeros(len(targets), 5), torch.tensor(targets), NAMES)
+    return Source("table", split, groups=Groups(torch.tensor(groups), ("wild", "pet")))
+
+
+def test_groups_are_a_hierarchy_of_the_classes_in_their_order():
+    found = grouped([0, 1, 1, 1]).own_hierarchy()
+    wanted = Hierarchy.from_taxonomy({"wild": ["fox"], "pet": ["cat", "dog"]}, NAMES)
+    assert found == wanted
+    assert found.class_names == NAMES
+    assert set(found.cluster_names[0]) == {"wild", "pet"}
+
+
+def test_a_class_in_two_groups_is_named():
+    with pytest.raises(ValueError, match=r"cat.*(pet.*wild|wild.*pet)"):
+        grouped([0, 1, 1, 0]).own_hierarchy()
+
+
+def test_data_without_groups_has_no_hierarchy_of_its_own():
+    split = Split(torch.zeros(1, 5), [1], NAMES)
+    with pytest.raises(ValueError, match="the data has no hierarchy of its own, as cifar100 has"):
+        Source("table", split).own_hierarchy()

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from pages import DOCS, blocks_of, read
 from safetensors.torch import load_file
 
-from coarse2fine import fit
+from coarse2fine import Hierarchy, fit
 from coarse2fine.data import Batch
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.methods import METHODS, build_method, find_method
@@ -155,9 +155,11 @@ def test_the_cards_have_every_setting_with_its_default():
 def test_the_cards_set_only_what_can_be_set():
     in_commands = re.findall(IN_COMMANDS, CARDS)
     in_python = re.findall(r'"([\w-]+)\.(\w+)": ([\d.]+)', CARDS)
-    assert {name for name, _, _ in in_commands} == {"spl", "dp-li", "nbdt"}
+    names = {name for name, _, _ in in_commands}
+    assert names == {"spl", "dp-li", "nbdt", "hxe", "soft-labels", "hace"}
     assert set(in_commands) == set(in_python)
-    plan = Plan(3, epochs=1, patience=0, num_samples=4, class_vectors=torch.eye(3).numpy())
+    hierarchy = Hierarchy.from_levels([[0, 0, 1]])
+    plan = Plan(3, 1, 0, hierarchy, num_samples=4, class_vectors=torch.eye(3).numpy())
     for name, setting, value in in_commands:  # a setting that is unknown or too small is refused
         build_method(name, plan, {f"{name}.{setting}": json.loads(value)})
 

@@ -22,6 +22,9 @@ TREE = Hierarchy.from_levels([np.arange(COUNT) // 6], HOSTILE)
 LABEL = f"$x$ \\frac{{ 🫠 {'long ' * 50}"
 
 
+MEASURES = {"mean_height": 1.0, "severity": 1.5, "f1": 50.0, "calibration": [5.0, 9.0]}
+
+
 def hostile_row(method="$C_2$\x00 🫠" + "F" * 90):
     """A setting for all figures, called and full of classes as no one would call them."""
     counts = np.eye(COUNT, dtype=int)
@@ -41,6 +44,8 @@ def hostile_row(method="$C_2$\x00 🫠" + "F" * 90):
         curves=[{"method": name, "seed": 0, "test_accuracy": it, "level": [0, 1]}
                 for name, it in found],
         worth=[{"method": "continuous", "seed": 0, "learned": 2.0, "gain": 3.0}],
+        mistakes=[{"method": name, "seed": 0, "accuracy": 20, "people": MEASURES, "made": None}
+                  for name, _ in found],
     )  # fmt: skip
     for run in one["runs"]:
         run |= length

@@ -84,6 +84,9 @@ def test_methods_say_what_they_need():
         "dp-li": set(),
         "multitask": {"hierarchy"},
         "nbdt": {"class_vectors"},
+        "hxe": {"hierarchy"},
+        "soft-labels": {"hierarchy"},
+        "hace": {"hierarchy"},
     }
 
 
@@ -106,7 +109,7 @@ def test_a_method_of_ones_own_is_found_in_the_current_directory():
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("curious", ValueError, "must be one of continuous, staged, .*nbdt, or .*Got 'curious'"),
+        ("curious", ValueError, "must be one of continuous, staged, .*hace, or .*Got 'curious'"),
         ("", ValueError, "must be one of continuous.*Got ''"),
         ("my_methods:Missing", ValueError, "my_methods has no Missing"),
         ("no_such_module:Mine", ValueError, "method 'no_such_module:Mine' cannot be imported"),
@@ -191,6 +194,10 @@ def test_settings_that_a_method_does_not_have_are_named(name, settings, message)
         ("nbdt.weight", float("nan"), "weight must be .*Got nan"),
         ("nbdt.weight", "much", "weight must be .*Got 'much'"),
         ("dp-l.class_init", 0.0, "class_init must be .*Got 0.0"),
+        ("hxe.alpha", -0.1, "hxe.alpha must be a number of at least 0. Got -0.1"),
+        ("soft-labels.beta", -1, "soft-labels.beta must be a number of at least 0. Got -1"),
+        ("hace.dilution", 0, "dilution must be a number of at least 0.01 and less than 1. Got 0"),
+        ("hace.dilution", 1.0, "dilution must be .* less than 1. Got 1.0"),
         (
             "dp-l.class_learning_rate",
             -0.1,

@@ -52,6 +52,9 @@ def test_all_methods_can_be_compared_in_one_call(tmp_path):
         "dp-li": False,
         "multitask": True,
         "nbdt": False,
+        "hxe": True,
+        "soft-labels": True,
+        "hace": True,
     }
     lengths = {run.method for run in result.runs if run.curriculum_epochs is not None}
     assert lengths == {"continuous"}

@@ -56,6 +56,9 @@ def assert_same(run, undisturbed):
         ("dp-li", 4),
         ("multitask", 4),
         ("nbdt", 4),
+        ("hxe", 4),
+        ("soft-labels", 4),
+        ("hace", 4),
     ],
 )
 def test_a_run_interrupted_in_every_epoch_ends_as_if_it_had_not_been(method, epochs, tmp_path):

@@ -29,7 +29,7 @@ EXAMPLES = (
 )
 NAMES = (
     "shapes-size, shapes-metrics, real-size, methods, staged, sensitivity, curves, confusion, "
-    "hierarchy, imagenet, dependable, levels, worth or modern; or package.module:NAME."
+    "hierarchy, imagenet, dependable, levels, worth, modern or mistakes; or package.module:NAME."
 )
 
 

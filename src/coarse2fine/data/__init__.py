@@ -6,12 +6,13 @@ from .batches import Batch, Batches, Transform, channel_statistics
 from .load import load_data
 from .sampling import Data, input_shape, sample
 from .sources.text import tokens
-from .split import Kind, LazyInputs, Source, Split
+from .split import Groups, Kind, LazyInputs, Source, Split
 
 __all__ = [
     "Batch",
     "Batches",
     "Data",
+    "Groups",
     "Kind",
     "LazyInputs",
     "Source",

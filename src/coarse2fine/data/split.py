@@ -150,6 +150,19 @@ class Split:
 
 
 @dataclass(frozen=True)
+class Groups:
+    """Groups of classes that the makers of a data set gave its samples, beside their classes.
+
+    Args:
+        labels: The group of each sample to train on, integers from 0.
+        names: The names of the groups.
+    """
+
+    labels: Tensor
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Source:
     """What a data source gives: its samples as it divides them.
 
@@ -159,6 +172,7 @@ class Source:
         test: The samples to test on. Defaults to None: the source has no such division.
         val: The samples to validate on. Defaults to None: a share of `train` is taken.
         columns: The names of a table's columns. Defaults to none.
+        groups: Of the classes. Defaults to None: the data has none.
     """
 
     kind: Kind
@@ -166,6 +180,25 @@ class Source:
     test: Split | None = None
     val: Split | None = None
     columns: tuple[str, ...] = ()
+    groups: Groups | None = None
+
+    def own_hierarchy(self) -> Hierarchy:
+        """Return the tree of its labels or of its groups; a ValueError where it has neither."""
+        if self.train.hierarchy is not None:
+            return self.train.hierarchy
+        if self.groups is None:
+            raise ValueError(
+                "the data has no hierarchy of its own, as cifar100 has; give hierarchy= a file, "
+                "or leave it out."
+            )
+        groups, classes = self.groups.names, self.train.class_names
+        both = torch.stack([self.groups.labels, self.train.targets])
+        coarse, fine = np.unique(both.numpy(), axis=1)
+        labels = {
+            "coarse_label": [groups[group] for group in coarse],
+            "fine_label": [classes[target] for target in fine],
+        }
+        return Hierarchy.from_taxonomy(labels, classes)
 
     @property
     def num_coarse(self) -> int:

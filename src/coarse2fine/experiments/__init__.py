@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "levels": "coarse2fine.experiments.paper.dependable:LEVELS",
     "worth": "coarse2fine.experiments.paper.dependable:WORTH",
     "modern": "coarse2fine.experiments.paper.modern:MODERN",
+    "mistakes": "coarse2fine.experiments.paper.mistakes:MISTAKES",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..figures import (
     hierarchy,
     lengths,
     levels,
+    mistakes,
     sizes,
     worth,
 )
@@ -27,6 +29,7 @@ from ..figures.confusion import ConfusionPair
 from ..figures.curves import Curve
 from ..figures.hierarchy import NamedHierarchy
 from ..figures.levels import Levels, RunLevels
+from ..figures.mistakes import Measures, Mistakes
 from ..figures.style import Panel
 from ..figures.values import Confusions, flat_hierarchies
 from ..figures.worth import Worth
@@ -51,23 +54,50 @@ class Stored(NamedTuple):
         collect: Computes it from the runs that are done; None where they lack it.
         write: Makes plain values of it.
         read: Makes it of these again.
+        needs_data: Whether it takes the folder of named sets, too. Defaults to False.
+        headings: Of what it adds to the table. Defaults to none.
+        cells: Returns the cells of a method below these.
     """
 
     name: str
-    collect: Callable[[Sequence[RunResult]], Any]
+    collect: Callable[..., Any]
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
+    needs_data: bool = False
+    headings: tuple[str, ...] = ()
+    cells: Callable[[Any, str], Sequence[str]] = lambda *_: ()
 
 
-def figure_values(figure: str | None, runs: Sequence[RunResult]) -> Any:
+def figure_values(figure: str | None, runs: Sequence[RunResult], folder: Path | None = None) -> Any:
     """Return what a figure shows of runs beside their results; None for nothing.
 
     Args:
         figure: One of `FIGURES`, or None.
         runs: Those of a setting that are done.
+        folder: Where named sets lie. Defaults to None: the environment's.
     """
     stored = _STORED.get(figure or "")
-    return stored.collect(runs) if stored else None
+    if stored is None:
+        return None
+    return stored.collect(runs, folder) if stored.needs_data else stored.collect(runs)
+
+
+def table_headings(figure: str | None) -> tuple[str, ...]:
+    """Return the headings of what a figure adds to the table; of most figures none."""
+    stored = _STORED.get(figure or "")
+    return stored.headings if stored else ()
+
+
+def table_cells(figure: str | None, values: Any, method: str) -> Sequence[str]:
+    """Return the cells of a method below `table_headings`.
+
+    Args:
+        figure: See `figure_values`.
+        values: What the figure shows; None for nothing.
+        method: The name of a variant, or of the baseline.
+    """
+    stored = _STORED.get(figure or "")
+    return stored.cells(values or [], method) if stored else ()
 
 
 def values_to_dict(figure: str | None, values: Any) -> Json:
@@ -181,6 +211,18 @@ def _worths_from_list(found: list[Json]) -> list[Worth]:
     return [Worth(**worth) for worth in found]
 
 
+def _mistakes_to_list(found: Sequence[Mistakes]) -> list[Json]:
+    return [asdict(run) for run in found]
+
+
+def _mistakes_from_list(found: list[Json]) -> list[Mistakes]:
+    return [Mistakes(**{**run, **_measures(run)}) for run in found]
+
+
+def _measures(run: Json) -> dict[str, Measures | None]:
+    return {by: run[by] and Measures(**run[by]) for by in ("people", "made")}
+
+
 _STORED = {
     "sizes": Stored("samples", _samples, int, int),
     "curves": Stored("curves", curves.values_of, _curves_to_list, _curves_from_list),
@@ -191,6 +233,15 @@ _STORED = {
         "hierarchies", hierarchy.values_of, _hierarchies_to_dict, _hierarchies_from_dict
     ),
     "worth": Stored("worth", worth.values_of, _worths_to_list, _worths_from_list),
+    "mistakes": Stored(
+        "mistakes",
+        mistakes.values_of,
+        _mistakes_to_list,
+        _mistakes_from_list,
+        needs_data=True,
+        headings=mistakes.HEADINGS,
+        cells=mistakes.cells,
+    ),
 }
 FIGURES = (*_STORED, "gains", "lengths")  # which need nothing but the results
 

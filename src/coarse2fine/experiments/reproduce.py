@@ -151,7 +151,9 @@ class Reproduction:
             seeds=self.seeds,
             command=self.command,
             versions=versions(),
-            rows=tuple(collect(row, self.seeds, self.out, figure) for row in self.settings),
+            rows=tuple(
+                collect(row, self.seeds, self.out, figure, self.folder) for row in self.settings
+            ),
         )
 
 

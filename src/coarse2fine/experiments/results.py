@@ -169,7 +169,11 @@ class Results:
 
 
 def collect(
-    setting: Setting, seeds: tuple[int, ...], store: Path, figure: str | None = None
+    setting: Setting,
+    seeds: tuple[int, ...],
+    store: Path,
+    figure: str | None = None,
+    folder: Path | None = None,
 ) -> Row:
     """Return the results of a setting's trainings that are done.
 
@@ -178,6 +182,7 @@ def collect(
         seeds: Those that are wanted.
         store: The directory that holds all runs.
         figure: What is to be drawn of them. Defaults to None.
+        folder: Where named data sets lie. Defaults to None: the environment's.
     """
     tasks = expand((setting,), seeds, store)
     runs = tuple(_compared(task) for task in tasks if task.is_done)
@@ -194,7 +199,7 @@ def collect(
         chosen_among=setting.chosen_among,
         cut=sum(_is_cut(task) for task in tasks if task.is_done),
         seeds=seeds,
-        values=figure_values(figure, runs),
+        values=figure_values(figure, runs, folder),
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..runs.result import BASELINE, aligned, mean_epochs
 from ..runs.statistics import Paired, errors_below, paired, plus_minus
 from .declaration import CHOSEN, FULL
+from .figures import table_cells, table_headings
 from .results import Results, Row
 
 HEADINGS = (
@@ -37,7 +39,10 @@ def table(results: Results, write: Format = aligned) -> str:
     for row in results.rows:
         rows += _rows(row)
     if any(row.chosen_among for row in results.rows):
-        rows = [[*cells, *more] for cells, more in zip(rows, _costs(results), strict=True)]
+        rows = _beside(rows, [COSTS, *_of_lines(results, _cost)])
+    if headings := table_headings(results.figure):
+        measures = partial(_measured, results.figure)
+        rows = _beside(rows, [headings, *_of_lines(results, measures)])
     return "\n".join([write(rows), *(f"note: {note}" for note in notes(results))])
 
 
@@ -117,18 +122,35 @@ def _rows(row: Row) -> list[list[str]]:
     return rows
 
 
-def _costs(results: Results) -> list[tuple[str, ...]]:
-    """Return the cells of what each line of the table took, all that it needs included."""
-    cells: list[tuple[str, ...]] = [COSTS]
+def _beside(rows: list[list[str]], more: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[*cells, *others] for cells, others in zip(rows, more, strict=True)]
+
+
+def _of_lines(
+    results: Results, cells: Callable[[Row, str, bool], Sequence[str]]
+) -> list[Sequence[str]]:
+    """Return further cells of each line below the headings.
+
+    Args:
+        results: What came out.
+        cells: Returns those of a row, of the name of a method, by a further rule or not.
+    """
+    lines: list[Sequence[str]] = []
     for row in results.rows:
         names = [BASELINE, *(variant.name for variant in row.variants)]
         for name in [*names, *([CHOSEN] if row.chosen_among else [])]:
             further = row.further_rules(name) if name in names[1:] else []
-            cells += [_cost(row, name)] * (1 + len(further))
-    return cells
+            lines += [cells(row, name, False), *(cells(row, name, True) for _ in further)]
+    return lines
 
 
-def _cost(row: Row, name: str) -> tuple[str, ...]:
+def _measured(figure: str | None, row: Row, name: str, by_further_rule: bool) -> Sequence[str]:
+    """Return what a figure adds to a line; it looks at the first rule of inference alone."""
+    return table_cells(figure, row.values, "" if by_further_rule else name)
+
+
+def _cost(row: Row, name: str, _: bool) -> tuple[str, ...]:
+    """Return what a line of the table took, all that it needs included."""
     if not row.of(name):
         return "", ""
     epochs, seconds = row.cost(name)

@@ -19,6 +19,7 @@ from ..errors import require
 # this alone; colours.css has them for text, and no method is drawn in green or orange.
 BETTER, WORSE = "#009e73", "#d55e00"
 COLOURS = ("#0072b2", "#cc79a7", "#56b4e9", "#8467c4", "#8c8930", "#9e3d64")
+MARKERS = "osD^vP*Xd"  # of points, matplotlib's
 GREY = "#555555"  # of the baseline on paper, and of what is not data
 # As far from white as from the black of a dark page: text, the baseline, what is not data.
 INK = "#7a7a7a"

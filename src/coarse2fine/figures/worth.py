@@ -10,10 +10,9 @@ from ..metrics import level_accuracies
 from ..runs.directory import Run
 from ..runs.result import BASELINE, RunResult
 from .style import Panel, add_legend, add_title, add_x_label, draw_panels
-from .theme import COLOURS
+from .theme import COLOURS, MARKERS
 from .values import with_baseline
 
-MARKERS = "osD^vP*Xd"
 Several = Sequence[Panel[Sequence["Worth"]]]
 
 

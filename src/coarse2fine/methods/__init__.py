@@ -23,6 +23,9 @@ METHODS = {
     "dp-li": "coarse2fine.methods.data_parameters:InstanceParameters",
     "multitask": "coarse2fine.methods.multitask:Multitask",
     "nbdt": "coarse2fine.methods.nbdt:NBDT",
+    "hxe": "coarse2fine.methods.hxe:HXE",
+    "soft-labels": "coarse2fine.methods.soft_labels:SoftLabels",
+    "hace": "coarse2fine.methods.hace:HACE",
 }
 PLAIN = "plain"
 

@@ -164,11 +164,11 @@ class Method(nn.Module, ABC):
         would make a batch in several parts another than the same batch as a whole.
 
         Args:
-            loss: Of a batch, by `reduction`.
+            loss: Of a batch, by `reduction`, or one a sample.
             batch: Whose classes the weights are of.
         """
         if self.class_weights is None:
-            return loss
+            return loss.mean()
         return (loss * self.class_weights[batch.targets]).mean()
 
     def end_batch(self, total: Callable[[Tensor], Tensor]) -> None:

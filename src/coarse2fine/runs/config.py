@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 GIVEN = "given"  # stands for a Python object
 ADAPTIVE = "adaptive"  # levels last as long as they teach, so that T is not known ahead
 FEATURES, NAMES = "features", "names"
-BY_ENCODER = (FEATURES, NAMES)  # what a hierarchy is made of by an encoder; no files
+BY_ENCODER = (FEATURES, NAMES)  # what a hierarchy is made of by an encoder
+OWN = "own"  # stands for the hierarchy that the data brings
+HIERARCHY_WORDS = (*BY_ENCODER, OWN)  # no files
 CANDIDATES = (5, 10, 20, 30, 40, 50)  # the paper's, for its big models
 _BY_RECIPE = "by the model's recipe"
 _BY_NAME = "found by its name"
@@ -63,7 +65,8 @@ class Config:
         ("continuous",),
         "comparison",
         "Compare this method with the baseline: continuous (the default), staged, spl, dp-l, "
-        "dp-li, multitask, nbdt, or your own as package.module:Class. Repeat it for several.",
+        "dp-li, multitask, nbdt, hxe, soft-labels, hace, or your own as package.module:Class. "
+        "Repeat it for several.",
         rules.different_methods,
         about="What is compared with the baseline, see `coarse2fine.methods.METHODS`; or one's "
         "own as ``package.module:Class``.",
@@ -99,12 +102,14 @@ class Config:
     hierarchy: str | None = setting(
         None,
         "curriculum",
-        "Take the hierarchy from this file or run instead of making it from the baseline, or make "
-        "it by --encoder: features compares the means of the classes' training samples, names the "
-        "names of the classes. What can be read is listed by c2f hierarchy --help.",
-        about="A file or run to take the hierarchy from, or what `encoder` makes it from: "
-        "``'features'``, the means of each class's training samples, or ``'names'``, the names of "
-        "the classes. A file of that name is ``./features``.",
+        "Take the hierarchy from this file or run instead of making it from the baseline; own "
+        "takes the data's own, which cifar100 has. Or make it by --encoder: features compares the "
+        "means of the classes' training samples, names the names of the classes. What can be read "
+        "is listed by c2f hierarchy --help.",
+        about="A file or run to take the hierarchy from; ``'own'``, the one that the data brings, "
+        "such as the 20 groups of CIFAR-100; or what `encoder` makes it from: ``'features'``, the "
+        "means of each class's training samples, or ``'names'``, the names of the classes. A file "
+        "of that name is ``./features``.",
         unset=_BY_BASELINE,
         metavar="FILE|RUN|WORD",
     )

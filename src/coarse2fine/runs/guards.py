@@ -14,7 +14,7 @@ from typing import Any
 from .._util.files import Json, parse_json, writing
 from .._util.text import brief
 from ..errors import RunError, require
-from .config import BY_ENCODER
+from .config import HIERARCHY_WORDS
 from .directory import COMPARISON, CONFIG, OLD_VERSION
 
 LOCK = ".lock"
@@ -73,7 +73,7 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
 
 def _is_same(name: str, old: Any, new: Any) -> bool:
     """Whether two values of a setting mean the same: photos, photos/ and ./photos do."""
-    is_word = name == "hierarchy" and (old in BY_ENCODER or new in BY_ENCODER)
+    is_word = name == "hierarchy" and (old in HIERARCHY_WORDS or new in HIERARCHY_WORDS)
     if name in _PATHS and not is_word and isinstance(old, str) and isinstance(new, str):
         one, other = (os.path.normpath(Path(given).absolute()) for given in (old, new))
         return one == other

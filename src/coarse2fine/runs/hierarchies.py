@@ -136,7 +136,7 @@ def _from_path(
 
         matrix, own = read_class_vectors(path, head)
     elif suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path)):
-        _check_no_choice(path, metric, linkage)
+        check_no_choice(path, metric, linkage)
         return _from_tree(path, class_names)
     elif suffix in MATRICES:
         matrix, own = _read_matrix(path)
@@ -161,7 +161,7 @@ def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Name
     if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
         check_entries_finite(matrix, "the matrix")
         if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
-            _check_no_choice(path, metric)
+            check_no_choice(path, metric)
             return Hierarchy.from_distances(matrix, linkage=linkage, class_names=names)
         warnings.warn(
             f"{path} is square but not symmetric, so it is read as embeddings, one row a class; "
@@ -200,7 +200,7 @@ def _with_parents(given: Any, metric: Any, linkage: Any, names: Names, parents: 
     if not isinstance(given, str | os.PathLike) or not _is_tree_file(Path(given)):
         name = given if isinstance(given, str | os.PathLike) else type(given).__name__
         raise ValueError(f"only a taxonomy has several parents to choose from. Got {name}.")
-    _check_no_choice(Path(given), metric, linkage)
+    check_no_choice(Path(given), metric, linkage)
     return Hierarchy.from_taxonomy(given, names, parents=parents)
 
 
@@ -223,7 +223,7 @@ def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: An
 
     run = find_run(path)
     if Run(run).has_hierarchy and Run(run).is_begun:  # else it is no run
-        _check_no_choice(run / HIERARCHY, metric, linkage)
+        check_no_choice(run / HIERARCHY, metric, linkage)
         return Run(run).hierarchy()
     result, trained = RunResult.load(run), load_trained(run, model)
     confusion = None
@@ -241,12 +241,18 @@ def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: An
     )
 
 
-def _check_no_choice(path: Path, metric: Any, linkage: Any = "single") -> None:
-    """Refuse a metric or linkage for what is made already."""
+def check_no_choice(given: Path | str, metric: Any, linkage: Any = "single") -> None:
+    """Raise a `ValueError` for a metric or linkage of what is made already.
+
+    Args:
+        given: What it is called.
+        metric: Anything but the default is refused.
+        linkage: Likewise. Defaults to the default.
+    """
     for what, value, default in (("metric", metric, "embedding"), ("linkage", linkage, "single")):
         if not _is_one_of(value, (default,)):
             raise ValueError(
-                f"{path} leaves no choice of {what}, so {brief(value)!r} has no effect; leave it "
+                f"{given} leaves no choice of {what}, so {brief(value)!r} has no effect; leave it "
                 f"out, or give a checkpoint or embeddings."
             )
 

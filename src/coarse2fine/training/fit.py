@@ -21,9 +21,9 @@ from ..hierarchy import Hierarchy
 from ..models import default_model
 from ..runs.begun import kept_once_trained
 from ..runs.comparison import ComparisonWriter
-from ..runs.config import BY_ENCODER, FEATURES, GIVEN, NAMES, Config
+from ..runs.config import FEATURES, GIVEN, HIERARCHY_WORDS, NAMES, OWN, Config
 from ..runs.guards import check_writable
-from ..runs.hierarchies import read_hierarchy, read_tree
+from ..runs.hierarchies import check_no_choice, read_hierarchy, read_tree
 from ..runs.identity import import_path, path_or_name, structure, trust
 from ..runs.result import Result, RunResult
 from .encoders import Encoder, encoder_name, find_encoder, name_vectors
@@ -73,9 +73,9 @@ def fit(
             Defaults to None: by the kind of data.
         hierarchy: A `Hierarchy`, a nested dict, a trained model, a K×K matrix of distances, or
             a file or run to take it from. Of a tree with names, labels may name the clusters
-            too. Or ``"features"`` or ``"names"``, what `encoder` makes it from.
-            Defaults to None: made by the labels of several columns or of nested folders, else
-            from the baseline.
+            too. Or ``"own"``, the one that the data brings; or ``"features"`` or ``"names"``,
+            what `encoder` makes it from. Defaults to None: made by the labels of several columns
+            or of nested folders, else from the baseline.
         encoder: For ``"features"``, a function from a batch of inputs as the model takes them,
             a list of sentences for text that is given as such, to an (N, D) array or tensor;
             for ``"names"``, one from the list of the K class names to a (K, D) array. An
@@ -155,7 +155,7 @@ def loaded(config: Config, data: Any, *parts: Any, hierarchy: Any = None, **opti
         hierarchy: As `fit` takes it; labels may name its clusters.
         **options: Further ones of `load_data`.
     """
-    is_word = config.hierarchy in BY_ENCODER
+    is_word = config.hierarchy in HIERARCHY_WORDS
     return load_data(
         data,
         *parts,
@@ -253,7 +253,7 @@ def _name(given: Any) -> str:
 def _hierarchy_name(given: Any) -> str:
     """Return what settings call a hierarchy; a path is never one of their words."""
     name = _name(given)
-    return f"./{name}" if isinstance(given, os.PathLike) and name in BY_ENCODER else name
+    return f"./{name}" if isinstance(given, os.PathLike) and name in HIERARCHY_WORDS else name
 
 
 def given_hierarchy(
@@ -279,6 +279,9 @@ def given_hierarchy(
     if config.hierarchy == NAMES:
         vectors = name_vectors(encoder or find_encoder(str(config.encoder)), names)
         return hierarchy_of_vectors(vectors, config, names)
+    if config.hierarchy == OWN:
+        check_no_choice("the hierarchy of the data", config.metric, config.linkage)
+        return source.own_hierarchy()
     made = read_hierarchy(
         hierarchy,
         metric=config.metric,

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from ..sources.parquet import read_parquet_images
+from ..sources.parquet import read_parquet_images, read_parquet_labels
 from ..sources.table_files import find_parquet
-from ..split import Source, Split, check_class_indices
+from ..split import Groups, Source, Split, check_class_indices
 from .archives import checked_bytes, decoded, tar_members
 from .pickles import plain_values
 
@@ -67,7 +68,7 @@ def load_cifar10(folder: str | Path, *, checksums: Mapping[str, str] = OFFICIAL)
             records,
         ),
     )
-    return _load("CIFAR-10", Path(folder), versions, "label", checksums)
+    return _load("CIFAR-10", Path(folder), versions, ("label",), checksums)
 
 
 def load_cifar100(
@@ -75,24 +76,28 @@ def load_cifar100(
 ) -> Source:
     """Load CIFAR-100: 50,000 images of 32×32 in 100 classes to train on, 10,000 to test.
 
+    The classes come with their 20 superclasses, as groups.
+
     Args:
         folder: Where it is, in any of the forms that `load_cifar10` reads.
-        coarse: Whether to take the 20 superclasses instead. Defaults to False.
+        coarse: Whether to take the superclasses instead. Defaults to False.
         checksums: The md5 that files must have, by their names. Defaults to the official.
 
     Raises:
         FileNotFoundError: There is none.
         ValueError: A file is broken, or not the official one.
     """
-    kind = "coarse" if coarse else "fine"
-    pickles = _Pickles(f"{kind}_labels", "meta", f"{kind}_label_names")
-    records = _Records(2, 0 if coarse else 1, f"{kind}_label_names.txt")
+    kinds = ("coarse",) if coarse else ("fine", "coarse")
+    place = {"coarse": 0, "fine": 1}
+    pickles = (_Pickles(f"{kind}_labels", "meta", f"{kind}_label_names") for kind in kinds)
+    records = (_Records(2, place[kind], f"{kind}_label_names.txt") for kind in kinds)
     python, binary = "cifar-100-python", "cifar-100-binary"
     versions = (
-        _Version(f"{python}.tar.gz", python, ("train",), "test", pickles),
-        _Version(f"{binary}.tar.gz", binary, ("train.bin",), "test.bin", records),
+        _Version(f"{python}.tar.gz", python, ("train",), "test", *pickles),
+        _Version(f"{binary}.tar.gz", binary, ("train.bin",), "test.bin", *records),
     )
-    return _load("CIFAR-100", Path(folder), versions, f"{kind}_label", checksums)
+    columns = tuple(f"{kind}_label" for kind in kinds)
+    return _load("CIFAR-100", Path(folder), versions, columns, checksums)
 
 
 # -------------------------------------------------------------------- official versions
@@ -149,17 +154,20 @@ class _Records:
 
 @dataclass(frozen=True)
 class _Version:
-    """Where the makers put what."""
+    """Where the makers put what; groups of the classes, if there are any, in the same files."""
 
     archive: str
     folder: str
     train: tuple[str, ...]
     test: str
     format: _Pickles | _Records
+    groups: _Pickles | _Records | None = None
 
     def read(self, place: Path, checksums: Mapping[str, str]) -> Source | None:
         """Return what is in a folder, unpacked or not; None where there is neither."""
-        wanted = (*self.train, self.test, self.format.names_file)
+        formats = (self.format, self.groups) if self.groups else (self.format,)
+        names_files = {format.names_file: None for format in formats}
+        wanted = (*self.train, self.test, *names_files)
         where = place / self.archive
         if where.is_file():
             files = tar_members(checked_bytes(where, checksums), wanted, where)
@@ -175,18 +183,38 @@ class _Version:
         return self._source(files, where)
 
     def _source(self, files: Mapping[str, bytes], where: Path) -> Source:
-        names_file = self.format.names_file
-        class_names = self.format.class_names(files[names_file], where / names_file)
+        train, test = (
+            _split(self.format, files, part, where) for part in (self.train, (self.test,))
+        )
+        groups = None
+        if self.groups is not None:
+            batches, names = _batches(self.groups, files, self.train, where)
+            groups = Groups(_labels(batches), names)
+        return Source("image", train, test, groups=groups)
 
-        def split(names: Sequence[str]) -> Split:
-            batches = [self.format.batch(files[name], where / name) for name in names]
-            for name, (_, labels) in zip(names, batches, strict=True):
-                check_class_indices(np.asarray(labels), len(class_names), str(where / name))
-            pixels = np.concatenate([pixels for pixels, _ in batches]).reshape(-1, *_SHAPE)
-            labels = [label for _, labels in batches for label in labels]
-            return Split(torch.from_numpy(pixels), torch.tensor(labels), tuple(class_names))
 
-        return Source("image", split(self.train), split([self.test]))
+def _split(
+    format: _Pickles | _Records, files: Mapping[str, bytes], part: Sequence[str], where: Path
+) -> Split:
+    batches, class_names = _batches(format, files, part, where)
+    pixels = np.concatenate([pixels for pixels, _ in batches]).reshape(-1, *_SHAPE)
+    return Split(torch.from_numpy(pixels), _labels(batches), class_names)
+
+
+def _labels(batches: Sequence[Batch]) -> Tensor:
+    return torch.tensor([label for _, labels in batches for label in labels])
+
+
+def _batches(
+    format: _Pickles | _Records, files: Mapping[str, bytes], part: Sequence[str], where: Path
+) -> tuple[list[Batch], tuple[str, ...]]:
+    """Return what a format reads from some files, and what its labels are called."""
+    names_file = format.names_file
+    class_names = format.class_names(files[names_file], where / names_file)
+    batches = [format.batch(files[name], where / name) for name in part]
+    for name, (_, labels) in zip(part, batches, strict=True):
+        check_class_indices(np.asarray(labels), len(class_names), str(where / name))
+    return batches, tuple(class_names)
 
 
 # --------------------------------------------------------------------------- all of them
@@ -196,7 +224,7 @@ def _load(
     title: str,
     folder: Path,
     versions: Sequence[_Version],
-    column: str,
+    columns: Sequence[str],
     checksums: Mapping[str, str],
 ) -> Source:
     usual = title.replace("-", "").lower()
@@ -208,8 +236,9 @@ def _load(
                     return source
         files = find_parquet(place, "test")
         if files is not None:
-            train, test = (_parquet_split(split, column) for split in files)
-            return Source("image", train, test)
+            train, test = (_parquet_split(split, columns[0]) for split in files)
+            groups = [_parquet_groups(files[0], column) for column in columns[1:]]
+            return Source("image", train, test, groups=groups[0] if groups else None)
     archives = " or ".join(version.archive for version in versions)
     raise FileNotFoundError(
         f"{folder} holds no {title}; put {archives} there, packed or unpacked, or the Hugging "
@@ -223,6 +252,15 @@ def _parquet_split(files: Sequence[Path], column: str) -> Split:
         raise ValueError(
             f"{files[0]} must hold images of 32×32. Got {images.shape[3]}×{images.shape[2]}."
         )
-    if class_names is None:
+    return Split(images, labels, _named(class_names, files, column))
+
+
+def _parquet_groups(files: Sequence[Path], column: str) -> Groups:
+    labels, names = read_parquet_labels(files, column)
+    return Groups(labels, _named(names, files, column))
+
+
+def _named(names: Sequence[str] | None, files: Sequence[Path], column: str) -> tuple[str, ...]:
+    if names is None:
         raise ValueError(f"{files[0]} names no classes for {column}; download it again.")
-    return Split(images, labels, class_names)
+    return tuple(names)

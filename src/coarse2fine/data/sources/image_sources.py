@@ -59,7 +59,7 @@ def image_source(
         role: Split(read(items, size), targets[role], class_names, hierarchy=hierarchy)
         for role, items in images.items()
     }
-    return Source("image", columns=(), **splits)
+    return Source("image", columns=(), groups=None, **splits)
 
 
 class LazyImages:

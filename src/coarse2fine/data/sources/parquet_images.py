@@ -55,7 +55,7 @@ def load_parquet_images(
     for role, (images, _, _) in parts.items():
         check_class_indices(labels[role], len(names), str(files[role][0]))
         splits[role] = Split(images, torch.from_numpy(labels[role]), tuple(names))
-    return Source("image", columns=(), **splits)
+    return Source("image", columns=(), groups=None, **splits)
 
 
 def _with_columns_of_labels(
@@ -81,7 +81,7 @@ def _with_columns_of_labels(
         images.load()
         pixels, targets = decode_all(images, size), labels.targets[role]
         splits[role] = Split(pixels, targets, labels.class_names, hierarchy=labels.hierarchy)
-    return Source("image", columns=(), **splits)
+    return Source("image", columns=(), groups=None, **splits)
 
 
 def _numbers(labels: Mapping[str, IntArray], file: Path) -> IntArray:

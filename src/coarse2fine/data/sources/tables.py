@@ -99,4 +99,4 @@ def table_source(
         splits[role] = Split(
             inputs, targets, labels.class_names, sentences=texts, hierarchy=tree_made
         )
-    return Source(kind, columns=tuple(columns), **splits)
+    return Source(kind, columns=tuple(columns), groups=None, **splits)
