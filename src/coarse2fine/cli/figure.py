@@ -24,6 +24,7 @@ EXAMPLES = (
     "c2f figure curves runs/intents",
     "c2f figure gains runs/intents runs/photos --out gains.pdf --width 3.5",
     "c2f figure confusion runs/photos --method staged --out confusion.png --dpi 600",
+    "c2f figure answers runs/photos --method continuous --seed 0",
     "c2f figure hierarchy hierarchy.json --title 'Intents' --out tree.pdf",
 )
 ANSWERS = "answers"
@@ -99,7 +100,7 @@ def command(
     if not 50 <= dpi <= 1200:
         raise ValueError(f"--dpi must lie between 50 and 1200 pixels an inch. Got {dpi}.")
     if kind != ANSWERS and (folder, model) != (None, None):
-        raise ValueError(f"--data and --model are for {ANSWERS}, which asks the models again.")
+        raise ValueError(f"--data and --model are for {ANSWERS}, which runs the models again.")
     path = out or Path(f"{kind}.svg")
     check_format(path)
     found = list(_panels(kind, runs, method or (), seed, Restorer(folder, model)))
@@ -188,7 +189,7 @@ def _values(kind: str, runs: Sequence[RunResult], restorer: Restorer) -> Any:
 
     if kind != ANSWERS:
         return find_figure(kind).values_of(runs)
-    say(f"asking the models of {len(runs)} runs what they answer …")
+    say(f"running {len(runs)} models on their validation and test samples …")
     return answers.values_of(runs, restorer)
 
 

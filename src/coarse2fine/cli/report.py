@@ -46,7 +46,10 @@ def command(
     ] = 4,
     no_answers: Annotated[
         bool,
-        typer.Option("--no-answers", help="Do not ask the model how fine it can answer."),
+        typer.Option(
+            "--no-answers",
+            help="Leave out how fine the model can answer, for which it is run again.",
+        ),
     ] = False,
     folder: options.Folder = None,
     model: options.ModelOfRun = None,
