@@ -12,7 +12,8 @@ from hierarchies import hierarchies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coarse2fine import Hierarchy, LevelPredictor, prediction
+from coarse2fine import Hierarchy, LevelPredictor, _calibration
+from coarse2fine._calibration import Calibration, needed_samples
 from coarse2fine._paths import likeliest_paths
 
 RAGGED = Hierarchy.from_taxonomy({"animal": {"pet": ["cat", "dog"], "fox": []}, "car": []})
@@ -116,15 +117,15 @@ def made(count, seed=0, sharpness=1.0):
 def test_the_threshold_is_the_lowest_that_passes_the_exact_test(monkeypatch):
     # Of 100 samples 80 test. P(at most 0 of 80 wrong) = 0.95^80 = 0.017 and at most 1: 0.086,
     # but at most 2: 0.23, so one mistake is allowed at an accuracy of 0.95, and not two.
-    monkeypatch.setattr(prediction, "_THRESHOLDS", np.array([0.9, 0.8, 0.7, 0.6]))
-    predictor = LevelPredictor(RAGGED)
-    predictor._test(np.array([0.85, 0.75] + [-np.inf] * 78))
-    assert predictor.threshold_ == 0.8
-    assert predictor.accuracy_ == 79 / 80
-    predictor._test(np.array([0.85, 0.65] + [-np.inf] * 78))
-    assert predictor.threshold_ == 0.7
-    predictor._test(np.array([0.1, 0.1] + [-np.inf] * 78))
-    assert predictor.threshold_ == 0.6
+    monkeypatch.setattr(_calibration, "_THRESHOLDS", np.array([0.9, 0.8, 0.7, 0.6]))
+
+    def tested(*wrong):
+        return Calibration(1.0, np.array([*wrong] + [-np.inf] * 78)).tested(0.95, 0.9)
+
+    assert tested(0.85, 0.75) == (0.8, 79 / 80)
+    assert tested(0.85, 0.65).threshold == 0.7
+    assert tested(0.1, 0.1) == (0.6, 1.0)
+    assert tested(0.95, 0.9) == (math.inf, 1.0)
 
 
 def test_an_overconfident_model_gets_a_temperature():
@@ -169,7 +170,8 @@ def test_the_promise_is_kept_in_as_many_draws_as_was_promised():
 def test_where_no_threshold_passes_every_answer_is_the_root():
     targets = np.arange(100) % 4
     logits = 1e4 * np.eye(4)[(targets + 1) % 4]  # sure, and always wrong
-    with pytest.warns(UserWarning, match=r"fewer than 0.95 are right, so every answer is the ro"):
+    message = r"Even with the strictest threshold 80 of 80 answers are wrong, too many to promise "
+    with pytest.warns(UserWarning, match=message + "accuracy=0.95 with confidence=0.9, so every"):
         predictor = LevelPredictor(RAGGED).fit(logits, targets)
     assert predictor.threshold_ == math.inf
     assert set(predictor.predict(logits)) == {RAGGED.nodes.root}
@@ -231,9 +233,12 @@ def test_a_sample_too_small_for_the_promise_is_refused():
 def test_the_needed_number_is_the_smallest_that_can_prove_the_promise(accuracy, confidence):
     fewest = next(n for n in range(1, 999) if accuracy**n <= 1 - confidence)
     enough = next(n for n in range(1, 999) if n - n // 5 >= fewest)
-    LevelPredictor(RAGGED, accuracy, confidence)._check_enough(enough)
+    assert needed_samples(accuracy, confidence) == (enough, fewest)
+    right = np.arange(enough) % 4
+    predictor = LevelPredictor(RAGGED, accuracy, confidence).fit(50.0 * np.eye(4)[right], right)
+    assert math.isfinite(predictor.threshold_)
     with pytest.raises(ValueError, match=f"at least {enough} samples, {fewest} of them"):
-        LevelPredictor(RAGGED, accuracy, confidence)._check_enough(enough - 1)
+        LevelPredictor(RAGGED, accuracy, confidence).fit(np.zeros((enough - 1, 4)), right[1:])
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ._logits import check_logits, check_targets, log_softmax
+from ._calibration import HOTTEST, Calibration, needed_samples
+from ._logits import check_logits, check_targets
 from ._paths import likeliest_paths
-from ._util.arrays import Array, IntArray
+from ._util.arrays import IntArray
 from .hierarchy import Hierarchy
 
 FORMAT, VERSION = "coarse2fine-level-predictor", 1
-_TEMPERATURE_SHARE = 5  # one of so many samples is for the temperature
-_HOTTEST = 10.0  # the range of temperatures is from its inverse to it
-# The thresholds that are tested, strictest first: evenly spaced in log-odds, as the probabilities
-# of a sure model differ in how near they are to 1. The last, 0, always answers with a class.
-# They are fixed beforehand, as the guarantee asks that no calibrating label has a say in them.
-_THRESHOLDS = np.append(1 / (1 + np.exp(-np.linspace(20, -10, 3001))), 0.0)
 
 
 class LevelPredictor:
@@ -93,11 +88,12 @@ class LevelPredictor:
         logits = check_logits(logits, classes)
         targets = check_targets(targets, len(logits), classes)
         self._check_enough(len(targets))
-        shuffled = np.random.default_rng(0).permutation(len(targets))
-        heating, testing = np.split(shuffled, [len(targets) // _TEMPERATURE_SHARE])
-        self.temperature_ = _temperature(logits[heating], targets[heating])
-        paths = likeliest_paths(logits[testing], self.temperature_, self.hierarchy.nodes)
-        self._test(paths.mistakes(targets[testing], self.hierarchy.nodes))
+        found = Calibration.of(logits, targets, self.hierarchy.nodes)
+        tested = found.tested(self.accuracy, self.confidence)
+        self.temperature_, self.num_samples_ = found.temperature, len(found.mistakes)
+        self.threshold_, self.accuracy_ = tested.threshold, tested.accuracy
+        if math.isinf(self.threshold_):
+            warnings.warn(self._nothing_passed(found), stacklevel=2)
         return self
 
     def predict(self, logits: Any) -> IntArray:
@@ -147,60 +143,34 @@ class LevelPredictor:
         made = cls(hierarchy, content.get("accuracy", 0), content.get("confidence", 0))
         threshold = content.get("threshold", math.nan)
         made.threshold_ = math.inf if threshold is None else _read(content, "threshold", 0)
-        made.temperature_ = _read(content, "temperature", 1 / _HOTTEST)
+        made.temperature_ = _read(content, "temperature", 1 / HOTTEST)
         made.num_samples_ = int(_read(content, "samples", 1))
         made.accuracy_ = _read(content, "samples_accuracy", 0)
         return made
 
-    # -------------------------------------------------------------------------- calibration
-
-    def _test(self, mistakes: Array) -> None:
-        """Set the threshold, by the probabilities from which on each answer is wrong."""
-        from scipy.special import bdtr  # slow to import, and seldom needed
-
-        self.num_samples_ = len(mistakes)
-        wrong = len(mistakes) - np.searchsorted(np.sort(mistakes), _THRESHOLDS)
-        # How probable so few mistakes would be if the promise were broken, and barely so.
-        p_values = bdtr(wrong, len(mistakes), 1 - self.accuracy)
-        passed = int(np.logical_and.accumulate(p_values <= 1 - self.confidence).sum())
-        self.threshold_ = float(_THRESHOLDS[passed - 1]) if passed else math.inf
-        self.accuracy_ = float(1 - wrong[passed - 1] / len(mistakes)) if passed else 1.0
-        if not passed:
-            warnings.warn(
-                f"Even of the surest answers fewer than {self.accuracy:.6g} are right, so every "
-                f"answer is the root.",
-                stacklevel=3,
-            )
+    # ------------------------------------------------------------------------------- checks
 
     def _check_enough(self, samples: int) -> None:
         """Refuse a sample that would prove nothing even if all of its answers were right."""
-        tested = math.ceil(math.log(1 - self.confidence) / math.log(self.accuracy))
-        # The fewest of which so many remain when each fifth has gone to the temperature.
-        needed = tested + (tested - 1) // (_TEMPERATURE_SHARE - 1)
-        if samples < needed:
+        needed = needed_samples(self.accuracy, self.confidence)
+        if samples < needed.all:
             raise ValueError(
                 f"accuracy={self.accuracy:.6g} with confidence={self.confidence:.6g} needs at "
-                f"least {needed} samples, {tested} of them to test thresholds. Got {samples}."
+                f"least {needed.all} samples, {needed.tested} of them to test thresholds. Got "
+                f"{samples}."
             )
+
+    def _nothing_passed(self, found: Calibration) -> str:
+        wrong, count = found.fewest_wrong, len(found.mistakes)
+        return (
+            f"Even with the strictest threshold {wrong} of {count} answers are wrong, too many to "
+            f"promise accuracy={self.accuracy:.6g} with confidence={self.confidence:.6g}, so every "
+            f"answer is the root."
+        )
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "threshold_"):
             raise ValueError("the LevelPredictor has no threshold yet; call fit first.")
-
-
-def _temperature(logits: Array, targets: IntArray) -> float:
-    """Return the temperature of least cross-entropy, 1 where none is better than that."""
-    from scipy.optimize import minimize_scalar  # slow to import, and seldom needed
-
-    def cross_entropy(log_temperature: float) -> float:
-        found = log_softmax(logits / math.exp(log_temperature))
-        return float(-found[np.arange(len(targets)), targets].mean())
-
-    if not len(targets):
-        return 1.0
-    most = math.log(_HOTTEST)
-    found = minimize_scalar(cross_entropy, bounds=(-most, most), method="bounded")
-    return math.exp(found.x) if found.fun < cross_entropy(0.0) else 1.0
 
 
 def _check_share(value: Any, what: str) -> float:

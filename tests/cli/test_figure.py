@@ -26,7 +26,9 @@ def comments(path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn_of_a_comparison(c2f, comparison, tmp_path, kind):
-    assert c2f("figure", kind, comparison) == (0, "", f"saved as {kind}.svg\n")
+    code, out, err = c2f("figure", kind, comparison)
+    assert (code, out) == (0, "")
+    assert err.splitlines()[-1] == f"saved as {kind}.svg"
     assert any(text.startswith("run") for text in comments(tmp_path / f"{kind}.svg"))
     assert c2f("figure", kind, comparison, "--out", "again.svg")[0] == 0
     assert (tmp_path / "again.svg").read_bytes() == (tmp_path / f"{kind}.svg").read_bytes()
@@ -169,3 +171,24 @@ def test_mistakes_get_a_sentence(c2f, comparison, tmp_path, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+def test_where_a_model_or_its_data_are_is_for_answers_alone(c2f, comparison, tmp_path):
+    for option in (("--data", tmp_path), ("--model", "mine:net")):
+        code, _, err = c2f("figure", "gains", comparison, *option)
+        assert code == 2
+        assert "--data and --model are for answers, which runs the models again." in err
+
+
+def test_answers_of_data_that_are_gone_are_refused(c2f, comparison, tmp_path):
+    shutil.copytree(comparison, tmp_path / "bad")
+    for name in ("baseline", "continuous"):
+        config = older(tmp_path / "bad" / "seed-0" / name) / "config.json"
+        settings = config.read_text().replace('"shapes:300"', '"cifar10"')
+        config.write_text(settings.replace('"image_size": 24', '"image_size": null'))
+    code, _, err = c2f("figure", "answers", "bad", "--data", "nowhere")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "error: there is no folder nowhere, in which cifar10 should lie.",
+    )
+    assert not (tmp_path / "answers.svg").exists()

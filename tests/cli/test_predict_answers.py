@@ -92,7 +92,7 @@ def test_samples_of_the_training_never_calibrate(c2f, run):
     finally:
         file.write_text(before)
     assert code == 2
-    assert "table.csv is not the data that the run was trained with" in err
+    assert "table.csv are not those that the run was trained with" in err
 
 
 def test_a_run_on_python_objects_wants_data(c2f, tmp_path):

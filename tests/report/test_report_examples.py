@@ -13,6 +13,7 @@ from plain import plain_content
 from coarse2fine import Hierarchy
 from coarse2fine.data import Source, Split, load_data, sample
 from coarse2fine.report import examples
+from coarse2fine.runs import restorer
 
 DATA = "shapes:120"
 
@@ -156,7 +157,7 @@ def flat(*shape):
 )
 def test_images_of_any_size_and_colour_become_small_squares(run, monkeypatch, inputs, size):
     source = source_of(inputs)
-    monkeypatch.setattr(examples, "load_data", lambda *_, **__: source)
+    monkeypatch.setattr(restorer, "load_data", lambda *_, **__: source)
     found = plain_content([run(sample(source, val_share=0.2, seed=3))])["examples"]
     assert found["size"] == size
     assert found["places"] == [[0, 1], [], [2, 3]]  # cat, fox, of which there is none, dog
@@ -174,7 +175,7 @@ def test_images_of_any_size_and_colour_become_small_squares(run, monkeypatch, in
 )
 def test_what_is_no_picture_is_remarked(run, monkeypatch, inputs, shape):
     source = source_of(inputs)
-    monkeypatch.setattr(examples, "load_data", lambda *_, **__: source)
+    monkeypatch.setattr(restorer, "load_data", lambda *_, **__: source)
     content = plain_content([run(sample(source, val_share=0.2, seed=3))])
     assert content["examples"] is None
     (remark,) = content["remarks"]

@@ -97,7 +97,6 @@ def labelled_samples(
     folder: Path | None = None,
     target: str | tuple[str, ...] | None = None,
     text: str | None = None,
-    only_own: bool = False,
 ) -> Split:
     """Return samples for a model, with targets that count its classes; others have none.
 
@@ -108,7 +107,6 @@ def labelled_samples(
         folder: Where a named set lies. Defaults to None.
         target: The column of the classes. Defaults to None: as in training.
         text: The column of the text. Defaults to None: as in training.
-        only_own: Whether to refuse data that the model was not trained with. Defaults to False.
     """
     from ..data.load import load_data
     from ..runs.directory import Run
@@ -126,7 +124,7 @@ def labelled_samples(
         text=text or trained.config.text,
         columns=trained.columns or None,
     )
-    part = part_of(source, trained, split, only_own=only_own)
+    part = part_of(source, trained, split)
     samples = with_classes(part.with_class(), trained.class_names)
     if not len(samples):
         raise ValueError(f"none of the {len(part)} {split} samples has a class.")
@@ -136,20 +134,17 @@ def labelled_samples(
     return samples
 
 
-def part_of(source: Source, trained: Trained, split: str, *, only_own: bool = False) -> Split:
+def part_of(source: Source, trained: Trained, split: str) -> Split:
     """Return a part of the data: the training's own where these are the data it had.
 
     Args:
         source: What was loaded.
         trained: The model.
         split: One of `PARTS`.
-        only_own: Whether to refuse other data. Defaults to False.
     """
     from ..runs.restore import divided_as_in_training
 
     own = divided_as_in_training(source, trained.config, trained.fingerprint)
-    if own is None and only_own:
-        raise ValueError(f"{trained.config.data} is not the data that the run was trained with.")
     whole = source.train if source.test is None else source.test
     parts = {"test": whole, "val": source.val, "train": source.train}
     if own is not None:

@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import RunError
+from . import options
 from .process import say
 
 if TYPE_CHECKING:
     from ..figures.style import Panel
     from ..report.runs import Entry
+    from ..runs.restorer import Restorer
+    from ..runs.result import RunResult
 
 EXAMPLES = (
     "c2f figure curves runs/intents",
     "c2f figure gains runs/intents runs/photos --out gains.pdf --width 3.5",
     "c2f figure confusion runs/photos --method staged --out confusion.png --dpi 600",
+    "c2f figure answers runs/photos --method continuous --seed 0",
     "c2f figure hierarchy hierarchy.json --title 'Intents' --out tree.pdf",
 )
+ANSWERS = "answers"
 PAIR = "a baseline and another method of the same seed"
 # What each shows, and needs of the runs.
 KINDS = {
@@ -32,6 +37,7 @@ KINDS = {
     "classes": PAIR,
     "confusion": "a baseline and a method with a hierarchy of the same seed",
     "hierarchy": "a method with a hierarchy",
+    ANSWERS: "a method with a hierarchy",
 }
 
 
@@ -75,6 +81,8 @@ def command(
             help="Call the panel so, instead of by its folder. Repeat the option for each.",
         ),
     ] = None,
+    folder: options.Folder = None,
+    model: options.ModelOfRun = None,
     no_title: Annotated[bool, typer.Option("--no-title", help="Leave the titles out.")] = False,
 ) -> None:
     """Draw a figure of finished runs, for a paper or a page.
@@ -83,6 +91,7 @@ def command(
     """
     from ..figures import find_figure
     from ..figures.style import check_format, printed, save
+    from ..runs.restorer import Restorer
 
     if kind not in KINDS:
         raise ValueError(f"a figure is one of {', '.join(KINDS)}. Got {kind!r}.")
@@ -90,9 +99,11 @@ def command(
         raise ValueError(f"--width must lie between 2.5 and 100 inches. Got {width}.")
     if not 50 <= dpi <= 1200:
         raise ValueError(f"--dpi must lie between 50 and 1200 pixels an inch. Got {dpi}.")
+    if kind != ANSWERS and (folder, model) != (None, None):
+        raise ValueError(f"--data and --model are for {ANSWERS}, which runs the models again.")
     path = out or Path(f"{kind}.svg")
     check_format(path)
-    found = list(_panels(kind, runs, method or (), seed))
+    found = list(_panels(kind, runs, method or (), seed, Restorer(folder, model)))
     panels = _titled(found, [""] * len(found) if no_title else title)
     with printed(width):
         save(find_figure(kind).draw(panels, width), path, dpi)
@@ -100,12 +111,19 @@ def command(
 
 
 def _panels(
-    kind: str, sources: Sequence[Path], methods: Sequence[str], seed: int | None
+    kind: str,
+    sources: Sequence[Path],
+    methods: Sequence[str],
+    seed: int | None,
+    restorer: Restorer,
 ) -> Iterator[tuple[Path, Panel[Any]]]:
     """Yield what there is to draw, of each comparison and each file, and where it is from."""
     for paths in _together(kind, sources):
         path = paths[0]
-        panel = _from_file(path) if path.is_file() else _from_runs(kind, paths, methods, seed)
+        if path.is_file():
+            panel = _from_file(path)
+        else:
+            panel = _from_runs(kind, paths, methods, seed, restorer)
         if not panel.values:
             raise RunError(f"{path}: {kind} needs {KINDS[kind]}.")
         yield path, panel
@@ -134,10 +152,13 @@ def _from_file(path: Path) -> Panel[Any]:
 
 
 def _from_runs(
-    kind: str, paths: Sequence[Path], methods: Sequence[str], seed: int | None
+    kind: str,
+    paths: Sequence[Path],
+    methods: Sequence[str],
+    seed: int | None,
+    restorer: Restorer,
 ) -> Panel[Any]:
     """Return what there is to draw of the runs of one comparison."""
-    from ..figures import find_figure
     from ..figures.style import Panel
     from ..report.runs import gather
     from ..runs.result import BASELINE
@@ -155,12 +176,21 @@ def _from_runs(
     if not runs:
         raise RunError(f"{paths[0]} has no finished run of seed {seed}.")
     try:
-        values = find_figure(kind).values_of(runs)
+        values = _values(kind, runs, restorer)
     except (LookupError, AttributeError) as error:
         raise RunError(f"{paths[0]} has a damaged run: {error!r}.") from error
     labels = [entry.label for entry in entries if entry.label != BASELINE]
     name = found.entries[0].runs[0].comparison.name
     return Panel(name, {label: label for label in labels}, values)
+
+
+def _values(kind: str, runs: Sequence[RunResult], restorer: Restorer) -> Any:
+    from ..figures import answers, find_figure
+
+    if kind != ANSWERS:
+        return find_figure(kind).values_of(runs)
+    say(f"running {len(runs)} models on their validation and test samples …")
+    return answers.values_of(runs, restorer)
 
 
 def _chosen(entries: Sequence[Entry], path: Path, methods: Sequence[str]) -> list[Entry]:

@@ -15,8 +15,11 @@ from . import options
 from .process import is_first, say, show
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ..data import Split
     from ..inference.classifier import Classifier, Prediction
+    from ..prediction import LevelPredictor
     from ..runs.restore import Trained
     from .prediction_formats import Format
 
@@ -62,6 +65,7 @@ def command(
             "Default: by the test samples of the run.",
         ),
     ] = None,
+    folder: options.Folder = None,
     batch_size: Annotated[
         int | None,
         typer.Option(
@@ -99,7 +103,10 @@ def command(
     classifier = load_classifier(run, method, seed, model, text=text)
     say(f"using {classifier.description}")
     if accuracy is not None:
-        _calibrate(classifier, accuracy, load_chosen(run, method, seed, model)[1], calibrate)
+        predictor = _predictor(classifier, accuracy)  # checked before data is read
+        trained = load_chosen(run, method, seed, model)[1]
+        samples = _held_out(trained, calibrate, folder)
+        _calibrate(classifier, predictor, trained.logits(samples), samples.targets)
     elif calibrate is not None:
         raise ValueError("--calibrate is for --accuracy, which says what is to be kept.")
     chosen = choose_format(classifier, top, as_csv=as_csv, as_json=as_json)
@@ -112,33 +119,39 @@ def command(
     _report(count, skipped)
 
 
-def _calibrate(classifier: Classifier, accuracy: float, trained: Trained, data: str | None) -> None:
-    """Have the classifier answer at any level, and tell what it was calibrated by."""
+def _predictor(classifier: Classifier, accuracy: float) -> LevelPredictor:
+    """Return what is to be calibrated."""
     from ..prediction import LevelPredictor
 
     if classifier.hierarchy is None:
         raise ValueError("--accuracy needs a hierarchy, and the run has none.")
-    predictor = LevelPredictor(classifier.hierarchy, accuracy)  # checked before data is read
-    samples = _held_out(trained, data)
-    classifier.level_predictor = predictor.fit(trained.logits(samples), samples.targets)
+    return LevelPredictor(classifier.hierarchy, accuracy)
+
+
+def _calibrate(
+    classifier: Classifier, predictor: LevelPredictor, logits: Tensor, targets: Tensor
+) -> None:
+    """Have the classifier answer at any level, and tell what it was calibrated by."""
+    classifier.level_predictor = predictor.fit(logits, targets)
     say(
-        f"{accuracy:.6g} of the answers are right with a confidence of {predictor.confidence}: "
-        f"{predictor.accuracy_:.2%} of {predictor.num_samples_} samples at the threshold "
-        f"{predictor.threshold_:.4g}"
+        f"{predictor.accuracy:.6g} of the answers are right with a confidence of "
+        f"{predictor.confidence}: {predictor.accuracy_:.2%} of {predictor.num_samples_} samples "
+        f"at the threshold {predictor.threshold_:.4g}"
     )
 
 
-def _held_out(trained: Trained, data: str | None) -> Split:
+def _held_out(trained: Trained, data: str | None, folder: Path | None) -> Split:
     """Return labelled samples that the model has not seen."""
     from ..runs.config import GIVEN
+    from ..runs.directory import Run
+    from ..runs.restorer import Restorer
     from .evaluate import labelled_samples
 
     if data is not None:
-        return labelled_samples(trained, data)
+        return labelled_samples(trained, data, folder=folder)
     if trained.config.data == GIVEN:
         raise ValueError("the run's data were Python objects; name labelled data by --calibrate.")
-    # Of data that has changed since, samples of the training could be among those of the test.
-    return labelled_samples(trained, trained.config.data, only_own=True)
+    return Restorer(folder).data(Run(trained.path)).test.with_class()
 
 
 class Skipped:

@@ -44,7 +44,15 @@ def command(
     examples: Annotated[
         int, typer.Option(metavar="N", help="Show this many images of each class; 0 shows none.")
     ] = 4,
+    no_answers: Annotated[
+        bool,
+        typer.Option(
+            "--no-answers",
+            help="Leave out how fine the model can answer, for which it is run again.",
+        ),
+    ] = False,
     folder: options.Folder = None,
+    model: options.ModelOfRun = None,
     is_opened: Annotated[
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
@@ -52,15 +60,24 @@ def command(
     """Show what came out, as one HTML page.
 
     The page needs no network. It tells whether it helped and how sure that is, and shows the
-    hierarchy, the learning curves, the confusion matrix, every class and its mistakes, and how
-    to repeat it.
+    hierarchy, the learning curves, the confusion matrix, every class and its mistakes, how fine
+    the model can answer, and how to repeat it.
     """
     from ..report import write_report
 
     path = out or (runs[0] / NAME if len(runs) == 1 else Path(NAME))
-    if examples:  # to read a large set again takes a while
-        say("reading the runs, and images of their data where they have some …")
-    content = write_report(runs, path, method=method, seed=seed, examples=examples, folder=folder)
+    if examples or not no_answers:  # to read a large set again takes a while
+        say("reading the runs and their data …")
+    content = write_report(
+        runs,
+        path,
+        method=method,
+        seed=seed,
+        examples=examples,
+        answers=not no_answers,
+        folder=folder,
+        model=model,
+    )
     show(f"{content['choice']}\n{content['sentence']}")
     say(f"saved as {path}")
     if is_opened and not webbrowser.open(path.resolve().as_uri()):

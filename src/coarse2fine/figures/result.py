@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..runs.result import BASELINE, RunResult
-from . import classes, confusion, curves, heatmap, levels
+from . import answers, classes, confusion, curves, heatmap, levels
 
 if TYPE_CHECKING:
     from ..runs.result import Result
@@ -51,11 +51,18 @@ def _confusion(result: Result, method: str | None) -> Any:
     return heatmap.plot(confusion.confusions_of(result.runs, method, guide.hierarchy()))
 
 
+def _answers(result: Result, method: str | None) -> Any:
+    guide = _guide(result, method)
+    method = method or guide.method
+    return answers.plot(answers.answers_of(result.of(method), guide.hierarchy()), method)
+
+
 KINDS: dict[str, Callable[[Result, str | None], Any]] = {
     "curves": _curves,
     "levels": _levels,
     "classes": _classes,
     "confusion": _confusion,
+    "answers": _answers,
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._util.files import write_atomically
 
 if TYPE_CHECKING:
+    from ..runs.identity import Factory
     from .runs import Source
 
 
@@ -20,7 +21,9 @@ def write_report(
     method: str | None = None,
     seed: int | None = None,
     examples: int = 4,
+    answers: bool = True,
     folder: str | os.PathLike[str] | None = None,
+    model: Factory | None = None,
 ) -> dict[str, Any]:
     """Write a self-contained HTML page of one run, or of many to compare.
 
@@ -33,8 +36,13 @@ def write_report(
         seed: Whose hierarchy orders the classes. Defaults to None: the first.
         examples: How many images of each class are shown, where the data are images that can be
             read again. Defaults to 4.
+        answers: Whether to tell how fine the shown run can answer, for which its model is given
+            the validation and test samples once more. Defaults to True.
         folder: Where a named data set lies. Defaults to None: the environment variable
             COARSE2FINE_DATA.
+        model: What makes that model, a callable or ``package.module:callable``. Defaults to
+            None: the run says it, which is enough where the model is one of ours or was
+            trained by this process.
 
     Returns:
         What the page shows, as plain values.
@@ -51,6 +59,14 @@ def write_report(
         raise ValueError(f"{path} is a folder; give the name of a file, such as report.html in it.")
     is_many = isinstance(runs, Sequence) and not isinstance(runs, str)
     sources: Any = runs if is_many else [runs]
-    content = report_content(sources, method=method, seed=seed, examples=examples, folder=folder)
+    content = report_content(
+        sources,
+        method=method,
+        seed=seed,
+        examples=examples,
+        answers=answers,
+        folder=folder,
+        model=model,
+    )
     write_atomically(Path(path), render(content))
     return to_json(content)

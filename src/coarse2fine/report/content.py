@@ -11,7 +11,10 @@ import numpy as np
 from ..errors import MissingExtraError, RunError
 from ..figures.curves import Curve
 from ..figures.values import PREFERRED, Confusions, Layout, Level, count_confusions
+from ..runs.identity import Factory
+from ..runs.restorer import Restorer
 from ..runs.result import BASELINE
+from .answers import AnswerLevels, answer_levels
 from .clusters import Classes, Clusters, class_accuracies, cluster_accuracies
 from .comparisons import NO_BASELINE, Comparison, comparisons_of, title_of
 from .examples import Examples, example_images
@@ -75,6 +78,7 @@ class Content:
         level_accuracy: Of every method.
         severity: How bad mistakes are.
         curves: Of every run; in place of its method each has its label.
+        answers: How fine the shown run can answer; None without a hierarchy, or if not asked for.
         examples: Images; None without.
         repeat: How to repeat it.
     """
@@ -96,6 +100,7 @@ class Content:
     level_accuracy: LevelAccuracies
     severity: Severities
     curves: list[Curve]
+    answers: AnswerLevels | None
     examples: Examples | None
     repeat: Repeat
 
@@ -106,7 +111,9 @@ def report_content(
     method: str | None = None,
     seed: int | None = None,
     examples: int = 4,
+    answers: bool = True,
     folder: str | os.PathLike[str] | None = None,
+    model: Factory | None = None,
 ) -> Content:
     """Return what a report shows.
 
@@ -116,8 +123,10 @@ def report_content(
             the first with a hierarchy, ``"continuous"`` preferred.
         seed: Whose hierarchy orders the classes. Defaults to None: the first.
         examples: How many images of each class, where the data have images. Defaults to 4.
+        answers: Whether to ask the shown run's model how fine it can answer. Defaults to True.
         folder: Where a named data set lies. Defaults to None: the environment variable
             COARSE2FINE_DATA.
+        model: What makes that model. Defaults to None: what the run names.
 
     Raises:
         RunError: As `gather`; and where there is no such method or seed.
@@ -134,7 +143,8 @@ def report_content(
     layout = Layout(yardstick.shown)
     counts = (_counted(layout, before) if before else None, _counted(layout, after))
     change, matrix = Change.of(*counts), confusion_matrix(layout, *counts)
-    images, reasons = _examples(chosen, layout, examples, folder)
+    restorer = Restorer(folder, model)
+    images, reasons = _examples(chosen, layout, examples, restorer)
     remarks = [*left_out, *remarks_of(entries), *_borrowed(shown, owner, yardstick.seed)]
     baseline = _label_of(entries, before[0]) if before else None
     comparisons, verdict = comparisons_of(entries), verdict_of(shown)
@@ -156,6 +166,9 @@ def report_content(
         taken_for=mistakes_by_class(change) if matrix and matrix.level is None else None,
         level_accuracy=level_accuracies(yardstick, entries),
         severity=severities(yardstick, before, after),
+        answers=(
+            answer_levels(chosen, layout.hierarchy, restorer) if answers and layout.levels else None
+        ),
         curves=[_curve(entry, run) for entry in entries for run in entry.runs],
         examples=images,
         repeat=how_to_repeat(entries),
@@ -219,10 +232,10 @@ def _curve(entry: Entry, run: FinishedRun) -> Curve:
 
 
 def _examples(
-    run: FinishedRun, layout: Layout, count: int, folder: str | os.PathLike[str] | None
+    run: FinishedRun, layout: Layout, count: int, restorer: Restorer
 ) -> tuple[Examples | None, list[str]]:
     """Return the images, or a remark why there is none."""
     try:
-        return example_images(run, layout, count, folder), []
+        return example_images(run, layout, count, restorer), []
     except (OSError, ValueError, TypeError, MissingExtraError, RunError) as error:
         return None, [f"There are no example images: {str(error).rstrip('.')}."]

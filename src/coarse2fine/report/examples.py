@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -15,12 +14,11 @@ import numpy as np
 import torch
 
 from .._util.arrays import IntArray
-from ..data import Split, load_data
+from ..data import Split
 from ..errors import RunError, require
 from ..figures.values import Layout
-from ..runs.config import GIVEN
-from ..runs.identity import stored_config
-from ..runs.restore import divided_as_in_training
+from ..runs.directory import Run
+from ..runs.restorer import Restorer
 from .runs import FinishedRun
 
 MOST = 2_000  # images in all
@@ -47,7 +45,7 @@ class Examples:
 
 
 def example_images(
-    run: FinishedRun, layout: Layout, count: int, folder: str | os.PathLike[str] | None = None
+    run: FinishedRun, layout: Layout, count: int, restorer: Restorer
 ) -> Examples | None:
     """Return test images of every class, read again from the data of a run.
 
@@ -55,21 +53,21 @@ def example_images(
         run: Whose test samples are shown.
         layout: The order of the classes.
         count: How many of each class, or fewer where the classes are many.
-        folder: Where a named set lies. Defaults to None: the environment variable
-            COARSE2FINE_DATA.
+        restorer: Reads the data.
 
     Returns:
         The images; None where the data are no images.
 
     Raises:
-        RunError: Where the images cannot be had again.
-        ValueError: As `load_data`, as for the next two.
-        OSError: As `load_data`.
-        MissingExtraError: As `load_data`.
+        RunError: Where the samples are no pictures, and as `Restorer.data`, as for the rest.
+        ValueError: As `Restorer.data`.
+        TypeError: As `Restorer.data`.
+        OSError: As `Restorer.data`.
+        MissingExtraError: As `Restorer.data`.
     """
     if run.config.data.kind != "image" or not count:
         return None
-    test = _test_samples(run, folder)
+    test = restorer.data(Run(run.result.path)).test.with_class()
     rows = chosen_rows(test.targets.numpy(), layout.order, count)
     images = [_picture(_pixels(test, row)) for own in rows for row in own]
     ends = np.cumsum([0, *map(len, rows)]).tolist()
@@ -83,24 +81,6 @@ def example_images(
 
 
 # ----------------------------------------------------------------------------- which images
-
-
-def _test_samples(run: FinishedRun, folder: str | os.PathLike[str] | None) -> Split:
-    config = stored_config(run.config.settings)
-    if config.data == GIVEN:
-        raise RunError("the data were Python objects, which cannot be read again")
-    source = load_data(
-        config.data,
-        folder=None if folder is None else os.fspath(folder),
-        image_size=config.image_size,
-        target=config.target,
-        text=config.text,
-        hierarchy=run.config.data.tree,
-    )
-    found = divided_as_in_training(source, config, run.config.data.fingerprint)
-    if found is None:
-        raise RunError(f"the data {config.data} are not those that the run was trained with")
-    return found.test.with_class()
 
 
 def chosen_rows(targets: IntArray, order: IntArray, count: int) -> list[list[int]]:

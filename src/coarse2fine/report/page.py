@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import require
-from ..figures import classes, curves, icicle, levels
+from ..figures import answers, classes, curves, icicle, levels
 from ..runs.statistics import plus_minus
 from .content import Content
 from .mistakes import DECIMALS
@@ -154,7 +154,13 @@ def _figures(content: Content) -> dict[str, object]:
         "levels": levels.plot(accuracy.num_clusters, means),
         "gains": None if gains is None else classes.plot(content.classes.names, gains),
         "icicle": _icicle(content) if _has_icicle(content) else None,
+        "answers": _answers(content),
     }
+
+
+def _answers(content: Content) -> Any:
+    measured = None if content.answers is None else content.answers.measured
+    return None if measured is None else answers.plot(measured, measured.methods[0])
 
 
 def _has_icicle(content: Content) -> bool:

@@ -290,7 +290,8 @@ class Result:
             kind: ``"curves"``: accuracy after every epoch; ``"levels"``: accuracy at each
                 level of the first seed's hierarchy, the mean over seeds; ``"classes"``: the
                 gain of each class; ``"confusion"``: what is taken for what, in the order of
-                that hierarchy. Defaults to ``"curves"``.
+                that hierarchy; ``"answers"``: how fine the model can answer by it, for which
+                the data is read again. Defaults to ``"curves"``.
             method: To compare with the baseline. Defaults to None: all methods for
                 ``"curves"`` and ``"levels"``, else the first that has a hierarchy.
         """

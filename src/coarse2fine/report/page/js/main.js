@@ -23,12 +23,17 @@ async function begin() {
 }
 
 async function drawOthers(content) {
-  const { curves, levels, gains } = content.figures;
-  const figures = { "curves-plot": curves, "levels-plot": levels, "gains-plot": gains };
+  const { curves, levels, gains, answers } = content.figures;
+  const figures = {
+    "curves-plot": curves,
+    "levels-plot": levels,
+    "gains-plot": gains,
+    "answers-plot": answers,
+  };
   for (const [id, figure] of Object.entries(figures)) {
     await idle();
     if (figure) await draw(id, figure);
-    else byId(id).closest("figure").remove();
+    else byId(id)?.closest("figure").remove();
   }
   if (!content.confusion) return;
   await idle();
