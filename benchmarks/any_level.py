@@ -83,8 +83,8 @@ def row_of(ways: Ways, way: str, place: Place) -> Json:
     """Return what came of a way."""
     mixed, trained = ways.mixed, ways.trained(way)
     inputs, classes = mixed.task.parts["test"]
-    # That of the guesses comes before.
-    parts = [ways.fine, trained] if way == PSEUDO else [trained]
+    has_guesses = way.startswith(PSEUDO)
+    parts = [ways.fine, trained] if has_guesses else [trained]
     row = {
         "set": place.name,
         "model": mixed.task.model,
@@ -100,7 +100,7 @@ def row_of(ways: Ways, way: str, place: Place) -> Json:
         "seconds_in_all": sum(part.seconds for part in parts),
         "accuracies": trained.accuracies,
     }
-    if way == PSEUDO:
+    if has_guesses:
         is_right = (ways.guesses == mixed.classes)[~mixed.is_fine]
         row["guessed_right"] = float(is_right.float().mean())
     return row

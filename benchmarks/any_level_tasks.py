@@ -78,8 +78,8 @@ def recipe_in_steps(model: str) -> Recipe:
         "rate": float(recipe_for(model).learning_rate or 0),
         "batch": 128,
         "every": 20,
-        "patience": 1_500,
-        "steps": 8_000,
+        "patience": 1_000,
+        "steps": 6_000,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -19,12 +19,18 @@ from coarse2fine import CoarseToFineLoss, Hierarchy
 from coarse2fine._util.seeds import seed_of
 from coarse2fine.metrics import level_accuracies
 
-FINE, ANY_LEVEL, EXTRA, PSEUDO, ALL_FINE = WAYS = (
+FINE, ANY_LEVEL, EXTRA, PSEUDO, ALL_FINE = (
     "fine labels alone",
     "any level",
     "extra classes",
     "pseudo-labels",
     "all labels fine",
+)
+EVEN = ", even batches"  # half of each batch has fine labels, however few there are
+WAYS = (
+    FINE,
+    *(f"{way}{batches}" for way in (ANY_LEVEL, EXTRA, PSEUDO) for batches in ("", EVEN)),
+    ALL_FINE,
 )
 
 
@@ -36,11 +42,14 @@ class Lesson:
         rows: Which of the samples to train on.
         targets: What is learned of each: a class, a node of the hierarchy, or a further class.
         num_outputs: Of the network.
+        parts: Places in `rows` of which each batch has equal parts. Defaults to none: batches
+            are of all samples alike.
     """
 
     rows: Tensor
     targets: Tensor
     num_outputs: int
+    parts: tuple[Tensor, ...] = ()
 
 
 @dataclass
@@ -80,6 +89,9 @@ class Ways:
 
     def lesson(self, way: str) -> Lesson:
         """Return what a way trains on."""
+        if way.endswith(EVEN):
+            lesson, is_fine = self.lesson(way.removesuffix(EVEN)), self.mixed.is_fine
+            return replace(lesson, parts=tuple(one.nonzero()[:, 0] for one in (is_fine, ~is_fine)))
         mixed, classes = self.mixed, self.mixed.hierarchy.num_classes
         if way == FINE:
             rows = mixed.is_fine.nonzero()[:, 0]
@@ -172,13 +184,18 @@ class Training:
         return result
 
     def _batches(self) -> Iterator[Tensor]:
-        """Yield the places in the lesson of the samples of each batch, epoch after epoch."""
+        """Yield the places in the lesson of the samples of each batch, without end."""
+        parts = self.lesson.parts or (torch.arange(len(self.lesson.rows)),)
+        size = int(self.recipe["batch"]) // len(parts)
+        drawn = [self._shuffled(part, size, at) for at, part in enumerate(parts)]
+        return map(torch.cat, zip(*drawn, strict=True))
+
+    def _shuffled(self, places: Tensor, size: int, part: int) -> Iterator[Tensor]:
+        """Yield so many places at a time, epoch after epoch in another order."""
         for epoch in count():
-            key = seed_of("batches", self.mixed.task.seed, epoch)
-            order = torch.randperm(
-                len(self.lesson.rows), generator=torch.Generator().manual_seed(key)
-            )
-            yield from order.split(int(self.recipe["batch"]))
+            key = seed_of("batches", self.mixed.task.seed, part, epoch)
+            order = torch.randperm(len(places), generator=torch.Generator().manual_seed(key))
+            yield from places[order].split(size)
 
     def _step(self, places: Tensor) -> None:
         self.result.network.train()

@@ -18,6 +18,7 @@ from any_level_tasks import domains, mixed_samples, superclasses
 from any_level_training import (
     ALL_FINE,
     ANY_LEVEL,
+    EVEN,
     EXTRA,
     FINE,
     PSEUDO,
@@ -138,12 +139,13 @@ def test_all_ways_see_the_same_samples_and_fine_labels(mixed):
 def test_what_a_way_learns_of_coarse_labels(mixed):
     ways, is_coarse = Ways(mixed), ~mixed.is_fine
     groups = torch.tensor([0, 1, 0, 1, 2, 2])[mixed.classes][is_coarse]
-    learned = {way: ways.lesson(way).targets[is_coarse] for way in WAYS if way != FINE}
+    coarse_ways = (ANY_LEVEL, EXTRA, PSEUDO, ALL_FINE)
+    learned = {way: ways.lesson(way).targets[is_coarse] for way in coarse_ways}
     assert torch.equal(learned[ANY_LEVEL], 7 + groups)  # nodes: 6 classes, the root, the groups
     assert torch.equal(learned[EXTRA], 6 + groups)
     assert torch.equal(learned[ALL_FINE], mixed.classes[is_coarse])
     assert torch.equal(torch.tensor([0, 1, 0, 1, 2, 2])[learned[PSEUDO]], groups)
-    outputs = {way: ways.lesson(way).num_outputs for way in WAYS}
+    outputs = {way: ways.lesson(way).num_outputs for way in (FINE, *coarse_ways)}
     assert outputs == {FINE: 6, ANY_LEVEL: 6, EXTRA: 9, PSEUDO: 6, ALL_FINE: 6}
 
 
@@ -217,6 +219,20 @@ def test_the_network_is_that_of_the_best_step(mixed):
     assert trained.best_step == 5 * (1 + int(np.argmax(trained.accuracies)))
 
 
+@pytest.mark.parametrize("way", [ANY_LEVEL, EXTRA, PSEUDO])
+def test_even_batches_differ_in_how_they_are_drawn_alone(way):
+    mixed = made_samples(0.1)
+    ways = Ways(mixed)
+    plain, even = ways.lesson(way), ways.lesson(way + EVEN)
+    assert torch.equal(plain.rows, even.rows)
+    assert torch.equal(plain.targets, even.targets)
+    batches = Training(mixed, even)._batches()
+    drawn = [next(batches) for _ in range(14)]  # 108 coarse samples, 8 at a time
+    assert all(int(mixed.is_fine[places].sum()) in (8, 2) for places in drawn)
+    coarse = torch.cat([places[~mixed.is_fine[places]] for places in drawn])
+    assert sorted(coarse.tolist()) == (~mixed.is_fine).nonzero()[:, 0].tolist()
+
+
 def test_every_way_has_the_first_batches_of_its_own_samples(mixed):
     batches = Training(mixed, Ways(mixed).lesson(FINE))._batches()
     epoch = [next(batches) for _ in range(3)]  # 48 samples in batches of 16
@@ -238,10 +254,10 @@ def test_a_command_that_is_killed_goes_on_with_the_same_rows(mixed, tmp_path):
     assert [row["way"] for row in rows] == list(WAYS)
 
     for row in write_rows(mixed, PLACE, cut):
-        if row["way"] == EXTRA:
+        if row["way"] == EXTRA + EVEN:
             break  # so before pseudo-labels, which need the network of fine labels
     rest = list(write_rows(made_samples(), PLACE, cut))
-    assert [row["way"] for row in rest] == [PSEUDO, ALL_FINE]
+    assert [row["way"] for row in rest] == [PSEUDO, PSEUDO + EVEN, ALL_FINE]
     found, wanted = (collected([PLACE], folder, {})["runs"] for folder in (cut, whole))
     assert list(map(without_time, found)) == list(map(without_time, wanted))
     assert list(write_rows(mixed, PLACE, cut)) == []
