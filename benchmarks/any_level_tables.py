@@ -13,8 +13,8 @@ from coarse2fine.runs.statistics import paired, plus_minus, standard_error
 Record = Mapping[str, Any]
 Kind = tuple[str, str, int]  # set, model and percentage of fine labels
 
-HEADINGS = ["samples", "way", "runs", "steps"]
-MEASURES = {"classes": "accuracy", "groups": "at the groups"}
+HEADINGS = ("samples", "way", "runs", "steps", "validation")
+MEASURES = ("accuracy", "gain", "95% interval", "at the groups", "gain there")
 
 
 def report(content: Record) -> str:
@@ -24,15 +24,10 @@ def report(content: Record) -> str:
         content: As any_level.py writes it.
     """
     runs = content["runs"]
-    rows = [[*HEADINGS, *(cell for name in MEASURES.values() for cell in columns(name))]]
+    rows = [[*HEADINGS, *MEASURES]]
     for kind in kinds(runs):
         rows += cells_of(kind, of_kind(runs, kind))
     return "\n".join([markdown(rows), "", *notes(runs, content["settings"]["sets"])])
-
-
-def columns(measure: str) -> tuple[str, str, str]:
-    """Return the headings of a measure."""
-    return measure, "gain", "95% interval"
 
 
 def cells_of(kind: Kind, mine: Sequence[Record]) -> list[list[str]]:
@@ -42,20 +37,26 @@ def cells_of(kind: Kind, mine: Sequence[Record]) -> list[list[str]]:
         own = [run for run in mine if run["way"] == way]
         steps = sum(run["steps_in_all"] for run in own) / len(own)
         cells = [shown(kind) if not rows else "", way, str(len(own)), f"{steps:,.0f}"]
-        rows.append(cells + [cell for name in MEASURES for cell in measured(mine, way, name)])
+        means = [mean_of([100 * run["val"] for run in own])]
+        for measure in ("classes", "groups"):
+            means.append(mean_of(list(by_seed(mine, way, measure).values())))
+            means += gained(gains_of(mine, way, measure))
+        rows.append([*cells, *means[:-1]])  # without the interval at the groups
     return rows
 
 
-def measured(mine: Sequence[Record], way: str, measure: str) -> list[str]:
-    """Return a mean accuracy, and the gain over fine labels alone with its interval."""
-    values = by_seed(mine, way, measure)
-    mean = plus_minus((sum(values.values()) / len(values), standard_error(list(values.values()))))
-    gains = gains_of(mine, way, measure)
+def mean_of(values: Sequence[float]) -> str:
+    """Return a mean and its standard error."""
+    return plus_minus((sum(values) / len(values), standard_error(values)))
+
+
+def gained(gains: Sequence[float]) -> tuple[str, str]:
+    """Return a mean gain with its standard error, and its interval."""
     if not gains:
-        return [mean, "", ""]
+        return "", ""
     found = paired(gains)
     interval = f"{found.low:+.2f} to {found.high:+.2f}" if found.runs > 1 else ""
-    return [mean, plus_minus((found.mean, found.error), "+"), interval]
+    return plus_minus((found.mean, found.error), "+"), interval
 
 
 def gains_of(mine: Sequence[Record], way: str, measure: str) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +61,7 @@ SETS: Mapping[str, Set] = {
 }
 
 
-@lru_cache(maxsize=1)  # as trainings of one set follow each other
+@cache
 def load_set(name: str, folder: Path) -> tuple[Source, Hierarchy]:
     """Return the samples of a set, and the groups of its classes."""
     source = load_data(name, folder=folder)
