@@ -27,6 +27,8 @@ EXPERIMENTS = {
     "modern": "coarse2fine.experiments.paper.modern:MODERN",
 }
 
+SUMMARY = "summary"  # of the rows of several
+
 
 def find_experiment(name: str) -> Experiment:
     """Return a declared experiment.
