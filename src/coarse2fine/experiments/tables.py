@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from ..runs.result import BASELINE, aligned, mean_epochs
 from ..runs.statistics import Paired, errors_below, paired, plus_minus
 from .declaration import CHOSEN, FULL
+from .looks import looks
 from .results import Results, Row
 
 HEADINGS = (
@@ -67,6 +68,7 @@ def notes(results: Results) -> list[str]:
             )
         found += _cut(row)
         found += _unlike_paper(row, results.scale)
+        found += looks(row)
     return found
 
 
