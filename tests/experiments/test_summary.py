@@ -9,6 +9,7 @@ import pytest
 from coarse2fine import RunError
 from coarse2fine.experiments import find_experiment, summary
 from coarse2fine.experiments.content import read_all, results_from_dict
+from coarse2fine.experiments.lines import is_same, lines_of
 from coarse2fine.experiments.paper.published import STAGED_GAINS
 from coarse2fine.experiments.paper.shapes import PUBLISHED
 from coarse2fine.experiments.results import Row
@@ -36,7 +37,7 @@ def stored(accuracies, label=TEN_THOUSAND, *, name="staged", scale="full", **cha
 
 
 def line(found, label=TEN_THOUSAND, method="continuous"):
-    lines = summary.lines_of(found)
+    lines = lines_of(found)
     (own,) = (it for it in lines if (it.setting.label, it.variant.name) == (label, method))
     return own
 
@@ -46,7 +47,7 @@ def cells(lines):
 
 
 def test_there_is_a_line_for_every_row_of_the_tables_and_none_has_run():
-    lines = summary.lines_of([])
+    lines = lines_of([])
     assert len(lines) == 2 * len(STAGED_GAINS) + len(PUBLISHED) - 1 == 37
     assert Counter(it.variant.name for it in lines)["continuous"] == 17
     assert {it.remark for it in lines} == {"not yet run"}
@@ -125,19 +126,19 @@ def test_what_has_no_effect_on_a_training_is_no_difference(changes):
 def test_a_setting_is_the_same_where_all_that_counts_is(changes, same):
     setting, config = declared("staged", TEN_THOUSAND)
     row = Row("", "", "", {**config, **changes}, {}, (), ())
-    assert summary.is_same(setting, row) is same
+    assert is_same(setting, row) is same
 
 
 def test_all_images_are_not_any_number_of_them():
     setting, config = declared("staged", "CNN, CIFAR-100, 50,000")
-    assert summary.is_same(setting, Row("", "", "", config, {}, (), ()))
-    assert not summary.is_same(setting, Row("", "", "", {**config, "train_size": 5}, {}, (), ()))
+    assert is_same(setting, Row("", "", "", config, {}, (), ()))
+    assert not is_same(setting, Row("", "", "", {**config, "train_size": 5}, {}, (), ()))
 
 
 def test_what_an_older_version_does_not_say_is_no_difference():
     setting, config = declared("staged", TEN_THOUSAND)
     del config["stratify"]
-    assert summary.is_same(setting, Row("", "", "", config, {}, (), ()))
+    assert is_same(setting, Row("", "", "", config, {}, (), ()))
 
 
 def test_a_smaller_scale_stands_in_marked_and_is_held_against_nothing():
@@ -145,10 +146,8 @@ def test_a_smaller_scale_stands_in_marked_and_is_held_against_nothing():
     small = stored(gains, scale="small")
     own = line([small])
     assert (own.is_reduced, own.remark) == (True, "reduced, not comparable")
-    assert summary.notes([own]) == [
-        f"{TEN_THOUSAND}: {TEN_THOUSAND}, made up",
-        "not yet run: c2f paper staged --only cifar100-cnn-10000 --data DIR",
-    ]
+    assert summary.notes([own]) == [f"note: {TEN_THOUSAND}: measured on {TEN_THOUSAND}, made up."]
+    assert cells([own])[-1][-1] == "`c2f paper staged --only cifar100-cnn-10000 --data DIR`"
     whole = stored({"baseline": [20.0], "continuous": [21.0]})
     assert line([small, whole]).gain.mean == pytest.approx(1)
     assert not line([small, whole]).is_reduced
@@ -172,8 +171,28 @@ def test_an_older_version_is_named():
     assert line([results]).remark == "by 0.1.0"
 
 
-def test_shapes_needs_no_folder_of_data():
-    assert summary.lines_of([])[-1].command == "c2f paper shapes-metrics --only shapes-cnn-15000"
+def test_what_has_not_run_is_listed_with_its_command_and_hours():
+    # 10,000 images: 10 · (0.025 for the baseline + 0.07) hours; of 50,000 by both methods
+    # 50 · (0.025 · 2 + 0.07); Shapes' 15,000 have four times as many pixels, and 6 trainings each.
+    found = lines_of([stored({"baseline": [20.0], "continuous": [21.0]})])
+    rest = {row[0]: row[1:] for row in cells(found) if row[-1].startswith("`")}
+    assert len(rest) == 17
+    assert rest[TEN_THOUSAND] == [
+        "C2F staged +2.70 ± 0.22", "0.9",
+        "`c2f paper staged --only cifar100-cnn-10000 --only staged --data DIR`",
+    ]  # fmt: skip
+    assert rest["CNN, CIFAR-100, 50,000"] == [
+        "C2F staged +3.99 ± 0.24, C2F +3.31 ± 0.59", "6.0",
+        "`c2f paper staged --only cifar100-cnn --data DIR`",
+    ]  # fmt: skip
+    assert rest["Shapes, 500 a class"][1:] == [
+        "9.0", "`c2f paper shapes-metrics --only shapes-cnn-15000`"
+    ]  # fmt: skip
+
+
+def test_where_all_has_run_nothing_is_listed():
+    found = line([stored({"baseline": [20.0], "continuous": [21.0]})])
+    assert "not yet run" not in summary.table([found])
 
 
 def test_the_figure_has_a_point_for_each_row_that_is_like_the_papers():
@@ -183,7 +202,7 @@ def test_the_figure_has_a_point_for_each_row_that_is_like_the_papers():
     one = stored({"baseline": [20.0], "continuous": [21.0]}, "CNN, CIFAR-10, 5,000")
     small = stored({"baseline": [20.0] * 2, "continuous": [29.0] * 2}, "CNN, CIFAR-10, 10,000",
                    scale="small")  # fmt: skip
-    (axes,) = summary.draw(summary.lines_of([whole, one, small])).axes
+    (axes,) = summary.draw(lines_of([whole, one, small])).axes
     points = {
         bars.get_label(): tuple(float(it[0]) for it in bars.lines[0].get_data())
         for bars in axes.containers
@@ -196,7 +215,7 @@ def test_the_figure_has_a_point_for_each_row_that_is_like_the_papers():
 
 
 def test_without_results_the_figure_says_so():
-    assert summary.draw(summary.lines_of([])).axes == []
+    assert summary.draw(lines_of([])).axes == []
 
 
 def test_table_and_figure_are_written_from_a_folder_that_holds_other_files_too(tmp_path):
