@@ -164,6 +164,16 @@ def test_the_same_name_by_other_settings_is_another_method():
     assert line([results]).remark == "not yet run"
 
 
+def test_runs_that_have_not_levelled_off_are_counted_with_their_baselines():
+    runs = [
+        contents.run("baseline", 0, 20.0, levelled_off=False),
+        contents.run("continuous", 0, 22.0),
+        contents.run("staged", 0, 22.0, levelled_off=False),  # of another line
+    ]
+    own = line([stored({}, row={"runs": runs})])
+    assert own.remark == "1 of 2 runs have not levelled off"
+
+
 def test_an_older_version_is_named():
     results = stored(
         {"baseline": [20.0], "continuous": [21.0]}, row={"versions": [{"coarse2fine": "0.1.0"}]}

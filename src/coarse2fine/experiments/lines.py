@@ -69,6 +69,9 @@ class Line:
         if self.row is None:
             return NOT_RUN
         found = [REDUCED] if self.is_reduced else self._unlike_paper(self.row)
+        runs = (*self.row.of(BASELINE), *self.runs)
+        short = sum(not run.levelled_off for run in runs)
+        found += [f"{short} of {len(runs)} runs have not levelled off"] if short else []
         return "; ".join([*found, *(f"by {version}" for version in self.older_versions)])
 
     def _unlike_paper(self, row: Row) -> list[str]:
