@@ -178,6 +178,41 @@ def test_an_experiment_that_is_none_is_one_line(c2f):
         assert err.startswith(f"error: {message}")
 
 
+def test_the_summary_shows_all_rows_and_writes_table_and_figure(zoo, c2f, tmp_path):
+    zoo("--out", "here")
+    code, out, err = c2f("paper", "summary", "--from", "here")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split()[:3] == ["setting", "method", "seeds"]
+    assert sum("--only" in line for line in lines) == 17
+    assert lines[-1] == "Table and figure are in here."
+    assert {path.suffix for path in (tmp_path / "here").glob("summary.*")} == {
+        ".md",
+        ".svg",
+        ".png",
+    }
+    found = json.loads(c2f("paper", "summary", "--from", "here", "--json")[1])
+    assert (len(found), found[0]["remark"], found[0]["gain"]) == (37, "not yet run", None)
+    assert found[0]["paper"] == {"baseline": [70.92, 0.37], "staged": [0.92, 0.32]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--from", "here", "--seeds", "2"], ["--from", "here", "--scale", "small"],
+     ["--from", "here", "--only", "continuous"], ["--from", "here", "--dry-run"]],
+)  # fmt: skip
+def test_a_summary_is_of_a_folder_and_of_all_of_it(c2f, arguments):
+    code, out, err = c2f("paper", "summary", *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("error: summary takes --from, the folder of the stored results")
+
+
+def test_a_summary_of_no_folder_is_one_line(c2f):
+    code, out, err = c2f("paper", "summary", "--from", "nowhere")
+    assert (code, out) == (2, "")
+    assert err == "error: there is no folder nowhere; name one that holds results.\n"
+
+
 def test_the_help_names_every_experiment():
     assert paper.NAMES.partition(";")[0].replace(" or ", ", ").split(", ") == list(EXPERIMENTS)
 

@@ -17,7 +17,7 @@ from pages import DOCS, NAMES, PAGES, ROOT, SHELL, blocks_of, commands_of, joine
 from coarse2fine import Config
 from coarse2fine.cli.app import app, usage_message
 from coarse2fine.cli.options import parsed
-from coarse2fine.experiments import find_experiment
+from coarse2fine.experiments import SUMMARY, find_experiment
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 TARGETS = re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE)
@@ -57,7 +57,7 @@ def check_c2f(words: list[str]) -> None:
 
 
 def check_values(name: str, parameters: dict[str, Any]) -> None:
-    if name == "paper" and ":" not in parameters["name"]:
+    if name == "paper" and ":" not in parameters["name"] and parameters["name"] != SUMMARY:
         assert parameters["scale"] in find_experiment(parameters["name"]).scales
     if name == "train":
         given = {key: value for key, value in parameters.items() if value not in (None, [])}

@@ -26,10 +26,12 @@ EXAMPLES = (
     "c2f paper real-size --data ~/data --only 'cifar100-cnn-*' --only continuous",
     "c2f paper methods --data ~/data --executor tcp://10.0.0.1:8786",
     "c2f paper methods --from docs/results --scale small",
+    "c2f paper summary --from docs/results",
 )
 NAMES = (
     "shapes-size, shapes-metrics, real-size, methods, staged, sensitivity, curves, confusion, "
-    "hierarchy, imagenet, dependable, levels, worth, modern or mistakes; or package.module:NAME."
+    "hierarchy, imagenet, dependable, levels, worth, modern or mistakes; or package.module:NAME; "
+    "or summary, all rows of the paper's tables, from stored results."
 )
 
 
@@ -89,10 +91,15 @@ def command(
     stored with the figure and all results. If it is stopped or killed, the same command resumes
     it.
     """
-    from ..experiments import reproduce
+    from ..experiments import SUMMARY, reproduce
 
+    trained = {"seeds": seeds, "data": folder, "executor": executor != "processes", "dry": dry_run}
+    if name == SUMMARY:
+        _check_only_source(source, scale != "full", only, epochs, *trained.values())
+        _summarise(source or OUT, out, as_json=as_json)
+        return
     if source is not None:
-        _check_only_drawn(seeds=seeds, data=folder, executor=executor != "processes", dry=dry_run)
+        _check_only_drawn(**trained)
         results = reproduce.redraw(name, scale, source, out, only or (), epochs)
         _show(results, out or source, as_json=as_json)
         return
@@ -116,6 +123,25 @@ def command(
         say(f"{wanted.path} is left as it is, as it has results of more runs or seeds than these.")
     _show(wanted.results, None if wanted.is_kept else wanted.out, as_json=as_json)
     reproduce.check_errors(errors, len(wanted.tasks))
+
+
+def _check_only_source(source: Path | None, *others: Any) -> None:
+    """Refuse a summary of no folder, or of a part."""
+    if source is None or any(others):
+        raise ValueError(
+            "summary takes --from, the folder of the stored results, beside it only --out and "
+            "--json."
+        )
+
+
+def _summarise(source: Path, out: Path | None, *, as_json: bool) -> None:
+    """Show all rows of the paper's tables, and write table and figure."""
+    from ..experiments.summary import summarise, table
+
+    lines = summarise(source, out)
+    show(json.dumps([line.to_dict() for line in lines]) if as_json else table(lines))
+    if not as_json:
+        show(f"\nTable and figure are in {out or source}.")
 
 
 def _check_only_drawn(**others: Any) -> None:

@@ -28,6 +28,8 @@ EXPERIMENTS = {
     "mistakes": "coarse2fine.experiments.paper.mistakes:MISTAKES",
 }
 
+SUMMARY = "summary"  # of the rows of several
+
 
 def find_experiment(name: str) -> Experiment:
     """Return a declared experiment.

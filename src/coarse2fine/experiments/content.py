@@ -80,6 +80,22 @@ def read_results(path: Path) -> Results:
         return results_from_dict(content)
 
 
+def read_all(folder: Path) -> list[Results]:
+    """Read the results of every experiment that a folder has; other files are left aside."""
+    if not folder.is_dir():
+        raise RunError(f"there is no folder {folder}; name one that holds results.")
+    return [read_results(path) for path in sorted(folder.glob("*.json")) if _has_results(path)]
+
+
+def _has_results(path: Path) -> bool:
+    """Whether a file has an experiment's results, or did before it was damaged."""
+    try:
+        content: Any = parse_json(path)
+    except ValueError:
+        return True  # reading it says what is wrong
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
 def gather_results(name: str, scale: str, folder: Path) -> Results:
     """Read all that a folder has of an experiment, which may have been run row by row.
 

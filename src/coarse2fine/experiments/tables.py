@@ -10,6 +10,7 @@ from ..runs.result import BASELINE, aligned, mean_epochs
 from ..runs.statistics import Paired, errors_below, paired, plus_minus
 from .declaration import CHOSEN, FULL
 from .figures import table_cells, table_headings
+from .looks import looks
 from .results import Results, Row
 
 HEADINGS = (
@@ -72,6 +73,7 @@ def notes(results: Results) -> list[str]:
             )
         found += _cut(row)
         found += _unlike_paper(row, results.scale)
+        found += looks(row)
     return found
 
 
@@ -91,19 +93,33 @@ def _missing(row: Row) -> list[str]:
 def _unlike_paper(row: Row, scale: str) -> list[str]:
     """Return where a gain differs from the paper's by more than chance would have it."""
     found = []
+    where = "" if scale == FULL else f", whose scale is another than {scale}"
     for variant in row.variants:
-        differences = row.gains(variant.name)
-        mean, error = row.paper.get(variant.name, (0.0, None))
-        if error is not None and len(differences) > 1:
-            distance = errors_below(paired(differences), (mean, error))
-            if abs(distance) > 2:
-                side = "below" if distance > 0 else "above"
-                where = "" if scale == FULL else f", whose scale is another than {scale}"
-                found.append(
-                    f"{row.label}: the gain of {variant.shown} is {abs(distance):.1f} standard "
-                    f"errors {side} the paper's{where}."
-                )
+        distance = unlike(row.gains(variant.name), row.paper.get(variant.name))
+        if distance:
+            found.append(f"{row.label}: the gain of {variant.shown} is {distance}{where}.")
     return found
+
+
+def unlike(values: Sequence[float], paper: tuple[float, float | None] | None) -> str:
+    """Return how far a mean is from the paper's; nothing if chance may have it so.
+
+    That is by more than two standard errors, both means' errors taken together.
+
+    Args:
+        values: Of the runs, in percent; at least two, to be held against the paper.
+        paper: The paper's mean and its standard error, where it has them.
+
+    Examples:
+        >>> unlike([1.0, 2.0, 3.0], (4.0, 0.5)), unlike([1.0, 2.0, 3.0], (4.0, 1.0))
+        ("2.6 standard errors below the paper's", '')
+    """
+    mean, error = paper or (0.0, None)
+    if error is None or len(values) < 2:
+        return ""
+    distance = errors_below(paired(values), (mean, error))
+    side = "below" if distance > 0 else "above"
+    return f"{abs(distance):.1f} standard errors {side} the paper's" if abs(distance) > 2 else ""
 
 
 def _rows(row: Row) -> list[list[str]]:
@@ -163,7 +179,7 @@ def _compared(row: Row, name: str, rule: str | None = None) -> list[str]:
     if not differences:
         return [*cells, "", "", ""]
     found = paired(differences)
-    return [*cells, plus_minus((found.mean, found.error), "+"), _interval(found), _wins(found)]
+    return [*cells, plus_minus((found.mean, found.error), "+"), interval(found), _wins(found)]
 
 
 def _accuracy(values: list[float], epochs: str) -> list[str]:
@@ -173,7 +189,8 @@ def _accuracy(values: list[float], epochs: str) -> list[str]:
     return [str(found.runs), epochs, plus_minus((found.mean, found.error))]
 
 
-def _interval(found: Paired) -> str:
+def interval(found: Paired) -> str:
+    """Return the 95% interval of a gain; nothing for a single run."""
     return "" if math.isnan(found.low) else f"{found.low:+.2f} to {found.high:+.2f}"
 
 
