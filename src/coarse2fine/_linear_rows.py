@@ -43,7 +43,7 @@ def row_losses(
             found = loss_of(logits, rows)
         losses.append(found.detach())
         if scale is not None:
-            (slope,) = torch.autograd.grad(found.sum(), logits)
+            (slope,) = torch.autograd.grad(found, logits, torch.ones_like(found))
             grads.begin(rows, scale[rows])
             grads.add(all_classes, slope)
             grads.end()
