@@ -109,7 +109,7 @@ def test_equals_the_definition():
     assert found.item() == pytest.approx(sum(losses) / SAMPLES, rel=1e-12)
 
 
-@pytest.mark.parametrize("share", [0, 1], ids=["masks", "entries"])
+@pytest.mark.parametrize("share", [0, 1], ids=["columns", "entries"])
 @pytest.mark.parametrize("level", [0, 1])
 def test_small_and_large_sets_are_the_same_by_either_way(level, share, monkeypatch):
     monkeypatch.setattr(_linear_sets, "SMALL_SHARE", share)
@@ -239,7 +239,7 @@ def test_huge_logits_neither_overflow_nor_vanish(level):
     torch.testing.assert_close(gradients(found, layer, one), gradients(expected, layer, one))
 
 
-@pytest.mark.parametrize("share", [0, 1], ids=["masks", "entries"])
+@pytest.mark.parametrize("share", [0, 1], ids=["columns", "entries"])
 @pytest.mark.parametrize("level", [1, 2])
 def test_classes_that_are_ruled_out_have_the_same_losses_and_gradients(level, share, monkeypatch):
     monkeypatch.setattr(_linear_sets, "SMALL_SHARE", share)

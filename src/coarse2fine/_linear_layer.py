@@ -95,7 +95,7 @@ class Gradients:
 
     def spread(self, rows: Tensor, count: int) -> None:
         """Put those of the input into the given rows of `count`; the others are 0."""
-        if self.input is not None and len(rows) < count:
+        if self.input is not None:
             spread = self.input.new_zeros(count, self.input.shape[1])
             self.input = spread.index_copy_(0, rows, self.input)
 

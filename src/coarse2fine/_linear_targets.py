@@ -76,8 +76,11 @@ class SetTargets(Targets):
         spans = class_spans(self.clusters) if self.spans is None else self.spans
         known = self.target.masked_fill(self.counts == 0, 0)
         counting = ((self.counts != 0) & ~spans.is_everything(known)).nonzero().squeeze(1)
+        # Samples with the same set side by side.
+        starts, stops = spans.edges(known[counting])
+        counting = counting[(starts * len(self.clusters) + stops).argsort()]
         counts, sets = self.counts[counting], _sets(spans, known[counting])
-        some = layer if len(counting) == len(known) else layer.take(counting)
+        some = layer.take(counting)
         grads = Gradients(some, wanted)
         factor = None if scale is None else counts * scale.expand(len(known))[counting]
         found = tiled_losses(some, sets, grads, factor) * counts

@@ -16,13 +16,14 @@ are as large as one likes.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ._linear_layer import Gradients, Layer
-from ._linear_sets import Sets, running_log_sum, within
+from ._linear_sets import Columns, Sets, Within, running_log_sum
 
 # Of a tile, for each thread: 1 MiB in float32, as large as a level-2 cache often is.
 TILE_ENTRIES = 2**18
@@ -81,19 +82,18 @@ def tiled_losses(layer: Layer, sets: Sets, grads: Gradients, scale: Tensor | Non
 
     Args:
         layer: What gives the logits.
-        sets: One for each sample.
+        sets: One for each sample; equal ones should stand side by side.
         grads: Those to add to.
         scale: What each loss is multiplied by for the gradients; None if there are to be none.
     """
     samples, classes = len(layer.input), len(layer.weight)
     plan = make_plan(samples, classes)
-    blocks, tiles = slices(samples, plan.rows), slices(classes, plan.columns)
+    tiles = slices(classes, plan.columns)
     is_kept = plan.is_kept and scale is not None
-    memory = Memory(layer.input, plan, classes if is_kept else plan.columns)
-    return torch.cat(
-        [layer.input.new_empty(0)]
-        + [_block_losses(layer, rows, sets, tiles, memory, grads, scale) for rows in blocks]
-    )
+    memory = Memory(layer.input, plan, classes, is_kept=is_kept)
+    walk = Pass(layer, sets, grads, scale, tiles, Columns(sets.order, tiles), memory)
+    losses = [walk.block_losses(rows) for rows in slices(samples, plan.rows)]
+    return torch.cat([layer.input.new_empty(0), *losses])
 
 
 class Memory:
@@ -102,13 +102,16 @@ class Memory:
     Args:
         like: Gives type and device.
         plan: How large a tile is.
-        columns: For how many classes there is room.
+        classes: How many there are.
+        is_kept: Whether there is room for the logits of a whole block.
     """
 
-    def __init__(self, like: Tensor, plan: Plan, columns: int) -> None:
+    def __init__(self, like: Tensor, plan: Plan, classes: int, *, is_kept: bool) -> None:
+        # With one tile, its room is that of the whole block.
+        self.is_kept = is_kept or plan.columns >= classes
+        columns = classes if is_kept else plan.columns
         self._logits = like.new_empty(plan.rows * columns)
         self._scratch = like.new_empty(plan.rows * plan.columns)
-        self.is_kept = columns > plan.columns
 
     def tile(self, rows: int, tile: slice) -> Tensor:
         """Return the room for the logits of some samples in a tile."""
@@ -122,32 +125,48 @@ class Memory:
         return self._scratch[: rows * columns].view(rows, columns)
 
 
-def _block_losses(
-    layer: Layer,
-    rows: slice,
-    sets: Sets,
-    tiles: list[slice],
-    memory: Memory,
-    grads: Gradients,
-    scale: Tensor | None,
-) -> Tensor:
-    """Return the losses of a block of samples, and add their gradients."""
-    count = rows.stop - rows.start
-    inside = within(sets.of(rows), tiles)
-    total = layer.input.new_full((count,), -torch.inf)
-    for at, tile in enumerate(tiles):
-        logits = layer.logits(rows, tile, memory.tile(count, tile))
-        inside.note(at, logits)
-        total = running_log_sum(total, logits, memory.scratch(count, tile))
-    losses = total - inside.log_sum()
-    if scale is None:
+@dataclass
+class Pass:
+    """A pass over the logits; see `tiled_losses`.
+
+    Args:
+        layer: See `tiled_losses`, as for all up to `scale`.
+        sets: One for each sample.
+        grads: Those to add to.
+        scale: What each loss is multiplied by.
+        tiles: Of the classes.
+        columns: Of the tiles.
+        memory: For the logits of a block.
+    """
+
+    layer: Layer
+    sets: Sets
+    grads: Gradients
+    scale: Tensor | None
+    tiles: list[slice]
+    columns: Columns
+    memory: Memory
+
+    def block_losses(self, rows: slice) -> Tensor:
+        """Return the losses of a block of samples, and add their gradients."""
+        within = Within(self.sets.of(rows), self.tiles, self.columns)
+        count = rows.stop - rows.start
+        total = self.layer.input.new_full((count,), -torch.inf)
+        for at, tile in enumerate(self.tiles):
+            logits = self.layer.logits(rows, tile, self.memory.tile(count, tile))
+            within.note(at, logits)
+            total = running_log_sum(total, logits, self.memory.scratch(count, tile))
+        losses = total - within.log_sum()
+        if self.scale is not None:
+            self.grads.begin(rows, self.scale[rows])
+            self._add_gradients(rows, within, total)
+            self.grads.end()
         return losses
-    grads.begin(rows, scale[rows])
-    for at, tile in enumerate(tiles):
-        logits = memory.tile(count, tile)
-        if not memory.is_kept and len(tiles) > 1:
-            layer.logits(rows, tile, logits)
-        inside.slope(at, logits, total)
-        grads.add(tile, logits)
-    grads.end()
-    return losses
+
+    def _add_gradients(self, rows: slice, within: Within, total: Tensor) -> None:
+        for at, tile in enumerate(self.tiles):
+            logits = self.memory.tile(len(total), tile)
+            if not self.memory.is_kept:
+                self.layer.logits(rows, tile, logits)
+            within.slope(at, logits, total)
+            self.grads.add(tile, logits)
