@@ -16,6 +16,7 @@ from pathlib import Path
 
 import clustering
 import estimator
+import linear_loss
 import loss
 import measure
 import methods
@@ -34,6 +35,7 @@ import coarse2fine
 PARTS = {
     "start": start,
     "loss": loss,
+    "linear-loss": linear_loss,
     "clustering": clustering,
     "training": training,
     "methods": methods,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .curriculum import Curriculum, level_accuracy
     from .distances import class_distances
     from .errors import MissingExtraError, RunError
-    from .functional import coarse_cross_entropy, coarse_log_softmax
+    from .functional import coarse_cross_entropy, coarse_linear_cross_entropy, coarse_log_softmax
     from .heads import class_vectors, find_head, replace_head
     from .hierarchical_metrics import (
         hierarchical_f1,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .inference.folder import load_export
     from .inference.load import load_classifier
     from .lengths import best_candidate, capped_length, epochs_to_reach, share_of_best_epoch
+    from .linear_loss import CoarseToFineLinearLoss
     from .loss import CoarseToFineLoss
     from .metrics import (
         balanced_accuracy,
@@ -55,6 +56,7 @@ __version__ = "0.2.0.dev0"
 _HOMES = {
     "Classifier": "inference.classifier",
     "Clustering": "clustering",
+    "CoarseToFineLinearLoss": "linear_loss",
     "CoarseToFineLoss": "loss",
     "Config": "runs.config",
     "Curriculum": "curriculum",
@@ -76,6 +78,7 @@ _HOMES = {
     "cluster_distances": "clustering",
     "cluster_embeddings": "clustering",
     "coarse_cross_entropy": "functional",
+    "coarse_linear_cross_entropy": "functional",
     "coarse_log_softmax": "functional",
     "confusion_matrix": "metrics",
     "distance_correlation": "agreement",
@@ -108,6 +111,7 @@ _HOMES = {
 __all__ = [
     "Classifier",
     "Clustering",
+    "CoarseToFineLinearLoss",
     "CoarseToFineLoss",
     "Config",
     "Curriculum",
@@ -129,6 +133,7 @@ __all__ = [
     "cluster_distances",
     "cluster_embeddings",
     "coarse_cross_entropy",
+    "coarse_linear_cross_entropy",
     "coarse_log_softmax",
     "confusion_matrix",
     "distance_correlation",

@@ -34,9 +34,13 @@ class Spans(NamedTuple):
         """Return which classes are not in each target at the level."""
         return _outside(self.level, self.places, target, input)
 
+    def edges(self, target: Tensor) -> tuple[Tensor, ...]:
+        """Return where each target begins and ends at the level."""
+        return _edges(self.level, target)
+
     def is_everything(self, target: Tensor) -> Tensor:
         """Return which targets are all classes at the level."""
-        starts, stops = _edges(self.level, target)
+        starts, stops = self.edges(target)
         return stops - starts == len(self.places)
 
     def weights(self, weight: Tensor, target: Tensor, input: Tensor) -> Tensor:
@@ -48,6 +52,12 @@ def node_slices(nodes: Nodes) -> tuple[Tensor, Tensor]:
     """Return the first two parts of `Spans`, which are the same at all levels."""
     places = torch.from_numpy(np.argsort(nodes.order))
     return places, torch.from_numpy(np.stack([nodes.starts, nodes.stops], axis=1))
+
+
+def class_spans(clusters: Tensor) -> Spans:
+    """Return the spans of a level without a hierarchy, whose only nodes are the classes."""
+    places = torch.argsort(torch.argsort(clusters, stable=True))
+    return spans_at(places, torch.stack([places, places + 1], dim=1), clusters)
 
 
 def spans_at(places: Tensor, own: Tensor, clusters: Tensor) -> Spans:

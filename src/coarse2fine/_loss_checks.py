@@ -21,6 +21,11 @@ class Options(NamedTuple):
 
 def prepared(clusters: Tensor) -> Partition:
     """Return the partition of a level that a user gave."""
+    return Partition(checked_clusters(clusters))
+
+
+def checked_clusters(clusters: Tensor) -> Tensor:
+    """Return the clusters of a level that a user gave, as int64."""
     if clusters.dim() != 1 or clusters.is_floating_point() or clusters.dtype == torch.bool:
         raise ValueError(
             f"clusters must give an integer to each class. Got dtype {clusters.dtype} and shape "
@@ -29,7 +34,7 @@ def prepared(clusters: Tensor) -> Partition:
     if clusters.min() < 0:
         at = int(clusters.argmin())
         raise ValueError(f"clusters[{at}] is {int(clusters[at])}; clusters count from 0.")
-    return Partition(clusters.long())
+    return clusters.long()
 
 
 def check_shapes(input: Tensor, target: Tensor, clusters: Tensor, weight: Tensor | None) -> None:
@@ -42,13 +47,67 @@ def check_shapes(input: Tensor, target: Tensor, clusters: Tensor, weight: Tensor
             f"dimension {max(dimension, 0)}. Got shape {tuple(input.shape)}."
         )
     without_classes = input.shape[:dimension] + input.shape[dimension + 1 :]
+    what = f"logits of shape {tuple(input.shape)}"
+    _check_target(target, without_classes, input.shape, what)
+    _check_weight(weight, classes)
+
+
+def check_layer(
+    input: Tensor,
+    linear_weight: Tensor,
+    linear_bias: Tensor | None,
+    target: Tensor,
+    clusters: Tensor,
+    weight: Tensor | None,
+) -> None:
+    """Raise a `ValueError` that names a shape or type which does not fit the others."""
+    classes = len(clusters)
+    if linear_weight.dim() != 2 or len(linear_weight) != classes:
+        raise ValueError(
+            f"the level has {classes} classes, so linear_weight must have shape ({classes}, E). "
+            f"Got {tuple(linear_weight.shape)}."
+        )
+    features = linear_weight.shape[1]
+    if input.dim() == 0 or input.shape[-1] != features:
+        raise ValueError(
+            f"linear_weight takes {features} features, so input must have shape (..., "
+            f"{features}). Got {tuple(input.shape)}."
+        )
+    if linear_bias is not None and linear_bias.shape != (classes,):
+        raise ValueError(
+            f"linear_bias must have shape ({classes},). Got {tuple(linear_bias.shape)}."
+        )
+    _check_types({"input": input, "linear_weight": linear_weight, "linear_bias": linear_bias})
+    before = input.shape[:-1]
+    what = f"features of shape {tuple(input.shape)}"
+    _check_target(target, before, torch.Size((*before, classes)), what)
+    _check_weight(weight, classes)
+
+
+def _check_types(given: dict[str, Tensor | None]) -> None:
+    tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise ValueError(f"{name} must have a floating-point type. Got {tensor.dtype}.")
+    is_mixed = len({tensor.dtype for tensor in tensors.values()}) > 1
+    if is_mixed and not torch.is_autocast_enabled(tensors["input"].device.type):
+        types = ", ".join(f"{name} is {tensor.dtype}" for name, tensor in tensors.items())
+        raise ValueError(f"{types}; convert them to one type, or use torch.autocast.")
+
+
+def _check_target(
+    target: Tensor, without_classes: torch.Size, with_classes: torch.Size, what: str
+) -> None:
     kind = _kind(target)
-    expected = without_classes if kind == "class indices" else input.shape
+    expected = without_classes if kind == "class indices" else with_classes
     if target.shape != expected:
         raise ValueError(
-            f"a target of {kind} for logits of shape {tuple(input.shape)} must have shape "
-            f"{tuple(expected)}. Got {tuple(target.shape)}."
+            f"a target of {kind} for {what} must have shape {tuple(expected)}. "
+            f"Got {tuple(target.shape)}."
         )
+
+
+def _check_weight(weight: Tensor | None, classes: int) -> None:
     if weight is not None and weight.shape != (classes,):
         raise ValueError(f"weight must have shape ({classes},). Got {tuple(weight.shape)}.")
 
@@ -69,6 +128,12 @@ def check_options(target: Tensor, options: Options) -> None:
             f"ignore_index={ignore_index} means nothing for a target of {kind}; "
             f"give such a row a target of {instead} instead."
         )
+
+
+def check_indices(target: Tensor, classes: int, nodes: int, ignore_index: int) -> None:
+    """Raise a `ValueError` that names the first target that is nothing; see `target_error`."""
+    if (((target < 0) | (target >= nodes)) & (target != ignore_index)).any():
+        raise target_error(target, classes, nodes, ignore_index)
 
 
 def target_error(target: Tensor, classes: int, nodes: int, ignore_index: int) -> ValueError:

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ._level_module import LevelLoss, Usage
 from ._plateau import Plateau, check_accuracy
 from ._tally import Tally
 from ._util.arrays import check_whole
 from .hierarchy import Hierarchy
-from .loss import CoarseToFineLoss, Usage
 
 _MANY = 100  # losses without a step: more than anybody computes just to try the loss
 
@@ -66,7 +66,7 @@ class Curriculum:
 
     def __init__(
         self,
-        criterion: CoarseToFineLoss,
+        criterion: LevelLoss,
         epochs: int | None = None,
         *,
         steps: int | None = None,
@@ -75,9 +75,10 @@ class Curriculum:
         total_epochs: int | None = None,
         share: float = 0.5,
     ) -> None:
-        if not isinstance(criterion, CoarseToFineLoss):
+        if not isinstance(criterion, LevelLoss):
             raise TypeError(
-                f"criterion must be a CoarseToFineLoss. Got {type(criterion).__name__}."
+                f"criterion must be a CoarseToFineLinearLoss or a CoarseToFineLoss. Got "
+                f"{type(criterion).__name__}."
             )
         if sum(given is not None for given in (epochs, steps, boundaries, patience)) != 1:
             raise ValueError("give exactly one of epochs, steps, boundaries and patience.")
@@ -244,7 +245,7 @@ class Curriculum:
 
 @torch.no_grad()
 def level_accuracy(
-    model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]], criterion: CoarseToFineLoss
+    model: nn.Module, batches: Iterable[tuple[Tensor, Tensor]], criterion: LevelLoss
 ) -> float:
     """Return a model's accuracy at the level that a loss is at, for `Curriculum.step`.
 
@@ -253,7 +254,8 @@ def level_accuracy(
     batches, and all get the accuracy over all of them.
 
     Args:
-        model: Gives logits of shape (N, K) or (N, K, d1, ...).
+        model: Gives what the criterion takes: logits of shape (N, K) or (N, K, d1, ...), or
+            features for a `CoarseToFineLinearLoss`.
         batches: Pairs of inputs and targets as the loss takes them, such as a DataLoader of the
             validation samples gives; they are moved to the model's device.
         criterion: Whose level it is. Targets that it ignores do not count, nor do those that
@@ -276,7 +278,7 @@ def level_accuracy(
     model.eval()
     try:
         for inputs, targets in batches:
-            tally.note(model(inputs.to(device)), targets.to(device), criterion.ignore_index)
+            criterion._count(tally, model(inputs.to(device)), targets.to(device))
     finally:
         model.train(was_training)
     accuracy = tally.accuracy()
@@ -285,7 +287,7 @@ def level_accuracy(
     return accuracy
 
 
-def _hierarchy_of(criterion: CoarseToFineLoss) -> Hierarchy:
+def _hierarchy_of(criterion: LevelLoss) -> Hierarchy:
     if criterion.hierarchy is None:
         raise ValueError("the criterion has no hierarchy; set criterion.hierarchy first.")
     return criterion.hierarchy

@@ -15,12 +15,14 @@ from torch import Tensor
 
 from ._candidates import Spans, check_nested, node_slices, spans_at
 from ._level_loss import level_cross_entropy
-from ._loss_checks import Options, prepared
+from ._linear_layer import Layer
+from ._linear_loss import level_linear_cross_entropy
+from ._loss_checks import Options, checked_clusters, prepared
 from ._marginal import cluster_log_softmax
 from ._util.arrays import to_integers
 from .nodes import Nodes
 
-__all__ = ["coarse_cross_entropy", "coarse_log_softmax"]
+__all__ = ["coarse_cross_entropy", "coarse_linear_cross_entropy", "coarse_log_softmax"]
 
 
 def coarse_cross_entropy(
@@ -74,14 +76,68 @@ def coarse_cross_entropy(
         >>> coarse_cross_entropy(logits, mask, [0, 1, 2, 3])
         tensor(1.1269)
     """
-    if not isinstance(clusters, Tensor):
-        clusters = torch.from_numpy(to_integers(clusters, "clusters"))
-    clusters = clusters.to(input.device)
+    clusters = _clusters(clusters, input)
     # A partition's shapes depend on the values of `clusters`, which a compiled graph cannot.
     partition = None if torch.compiler.is_compiling() else prepared(clusters)
     options = Options(weight, ignore_index, reduction, label_smoothing)
     spans = None if nodes is None else _spans(nodes, clusters)
     return level_cross_entropy(input, target, clusters, partition, options, spans)
+
+
+def coarse_linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    clusters: Any,
+    *,
+    linear_bias: Tensor | None = None,
+    nodes: Nodes | None = None,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`coarse_cross_entropy` of a linear layer's outputs, which are never there all at once.
+
+    For very many classes the logits and their gradient take far more memory than all else. Here
+    they are computed in pieces, and so are the gradients of features, weight and bias, in the
+    same pass as the loss. The result is that of
+    ``coarse_cross_entropy(F.linear(input, linear_weight, linear_bias), target, clusters)`` up to
+    rounding, and the arguments are named as those of `torch.nn.functional.linear_cross_entropy`.
+
+    Features and weights in half precision, and all under autocast, are computed in float32, and
+    the loss is float32. With ``reduction="none"`` and in a second backward pass the logits are
+    computed again. Second derivatives work, but they need all logits at once.
+
+    Targets of classes and nodes take the shortest way, and cost nothing if they are ignored.
+    Label smoothing, and targets of probabilities and masks (which are themselves as large as the
+    logits), take blocks of samples through `coarse_cross_entropy`: slower, and still lean.
+
+    Args:
+        input: Features of shape (E), (N, E) or (..., E).
+        linear_weight: The layer's weight, of shape (K, E).
+        target: Class indices of the shape of `input` without E, or class probabilities or a
+            boolean mask of candidates with K in the place of E.
+        clusters: The level: the cluster of each class, an array of length K.
+        linear_bias: The layer's bias, of shape (K). Defaults to None.
+        nodes: See `coarse_cross_entropy`, as for all that follow. Defaults to None.
+        weight: Defaults to None.
+        ignore_index: Defaults to -100.
+        reduction: Defaults to ``"mean"``.
+        label_smoothing: Defaults to 0.0.
+
+    Examples:
+        >>> features, linear_weight = torch.tensor([[2.0, 1.0]]), torch.eye(4, 2)
+        >>> coarse_linear_cross_entropy(features, linear_weight, torch.tensor([1]), [0, 0, 1, 1])
+        tensor(0.1803)
+        >>> coarse_cross_entropy(features @ linear_weight.T, torch.tensor([1]), [0, 0, 1, 1])
+        tensor(0.1803)
+    """
+    clusters = checked_clusters(_clusters(clusters, input))
+    layer = Layer(input, linear_weight, linear_bias)
+    options = Options(weight, ignore_index, reduction, label_smoothing)
+    spans = None if nodes is None else _spans(nodes, clusters)
+    return level_linear_cross_entropy(layer, target, clusters, None, options, spans)
 
 
 def coarse_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
@@ -97,6 +153,14 @@ def coarse_log_softmax(input: Tensor, clusters: Tensor) -> Tensor:
         tensor([[0.7500, 0.7500, 0.7500, 0.2500]])
     """
     return cluster_log_softmax(input, clusters)
+
+
+def _clusters(given: Any, input: Tensor) -> Tensor:
+    """Return the clusters of a level as a tensor on the device of the input."""
+    if not isinstance(given, Tensor):
+        given = torch.from_numpy(to_integers(given, "clusters"))
+    found: Tensor = given.to(input.device)
+    return found
 
 
 def _spans(nodes: Nodes, clusters: Tensor) -> Spans:

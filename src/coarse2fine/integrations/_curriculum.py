@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from torch import nn
 
+from .._level_module import LevelLoss
 from ..curriculum import Curriculum
 from ..errors import RunError
 from ..hierarchy import Hierarchy
@@ -30,7 +31,7 @@ def curriculum_from(
     boundaries: Iterable[int] | None = None,
     patience: int | None = None,
     total_epochs: int | None = None,
-    criterion: CoarseToFineLoss | None = None,
+    criterion: LevelLoss | None = None,
     head: str | None = None,
 ) -> Curriculum:
     """Return the curriculum of a loss, which is given the hierarchy.

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from .._level_module import LevelLoss
 from ..curriculum import Curriculum, equal_shares
 from ..errors import require
 from ..hierarchy import Hierarchy
-from ..loss import CoarseToFineLoss
 from ._curriculum import (
     HierarchySource,
     check_one_length,
@@ -116,9 +116,7 @@ class CoarseToFineCallback(callbacks.Callback):
         # A training that is resumed within an epoch has no start of this epoch.
         self.on_train_epoch_start(trainer, pl_module)
 
-    def _begin_fixed(
-        self, trainer: Trainer, hierarchy: Hierarchy, criterion: CoarseToFineLoss
-    ) -> None:
+    def _begin_fixed(self, trainer: Trainer, hierarchy: Hierarchy, criterion: LevelLoss) -> None:
         epochs, boundaries = self.epochs, self.boundaries
         if "plateau" in self._kept:
             raise ValueError(
@@ -134,9 +132,7 @@ class CoarseToFineCallback(callbacks.Callback):
         if trainer.is_global_zero and _total(trainer) is not None:
             warn_if_cut_short(trainer.max_epochs or 0, curriculum, "max_epochs")
 
-    def _begin_adaptive(
-        self, trainer: Trainer, hierarchy: Hierarchy, criterion: CoarseToFineLoss
-    ) -> None:
+    def _begin_adaptive(self, trainer: Trainer, hierarchy: Hierarchy, criterion: LevelLoss) -> None:
         length: dict[str, Any] = {"patience": self.patience, "total_epochs": _total(trainer)}
         self.curriculum = curriculum_from(hierarchy, **length, criterion=criterion)
         self._pace = Pace(self.curriculum, trainer.current_epoch, _REMEDY)
@@ -245,9 +241,9 @@ def _total(trainer: Trainer) -> int | None:
     return None if is_endless or trainer.fast_dev_run else trainer.max_epochs  # type: ignore[attr-defined]
 
 
-def _find_criterion(pl_module: LightningModule, name: str | None) -> CoarseToFineLoss:
+def _find_criterion(pl_module: LightningModule, name: str | None) -> LevelLoss:
     modules = pl_module.named_modules()
-    losses = {path: module for path, module in modules if isinstance(module, CoarseToFineLoss)}
+    losses = {path: module for path, module in modules if isinstance(module, LevelLoss)}
     kind, known = type(pl_module).__name__, ", ".join(map(repr, losses))
     if not losses:
         raise ValueError(
