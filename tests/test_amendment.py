@@ -89,7 +89,7 @@ def test_a_level_without_a_model_changes_nothing():
         ([np.zeros((1, 4))], "must have 2 entries, one for each level; .* Got 1"),
         ([np.zeros((1, 2)), None], "those of the classes come last and cannot be None"),
         ([np.zeros((1, 3)), np.zeros((1, 4))], r"logits_by_level\[0\] must have shape \(N, 2\)"),
-        ([np.zeros((1, 2)), np.zeros((2, 4))], r"must have as many rows. Got \[1, 2\]"),
+        ([np.zeros((1, 2)), np.zeros((2, 4))], r"must have the same number of rows. Got \[1, 2\]"),
         ([[[0, math.nan]], np.zeros((1, 4))], r"logits_by_level\[0\]\[0, 1\] is nan"),
     ],
 )

@@ -73,7 +73,9 @@ def hierarchical_ensemble(logits_by_level: Sequence[Any], hierarchy: Hierarchy) 
     ]
     rows = {len(part) for part in found}
     if len(rows) > 1:
-        raise ValueError(f"all of logits_by_level must have as many rows. Got {sorted(rows)}.")
+        raise ValueError(
+            f"all of logits_by_level must have the same number of rows. Got {sorted(rows)}."
+        )
     return np.asarray(np.exp(log_softmax(np.sum(found, axis=0))))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coarse2fine import confusion_matrix, write_report
+from coarse2fine import Hierarchy, confusion_matrix, fit, write_report
 
 from .reporting import COLOUR_SCHEMES, NAMES, comparison, look_up, open_report
 
@@ -315,3 +315,55 @@ def test_a_gain_is_green_only_where_it_helped(page, tmp_path, seeds, colour):
     assert (content["verdict"] == "helped") == (colour == "better")
     open_report(page, tmp_path / "report.html")
     assert page.locator("#summary tbody span").get_attribute("class") == colour
+
+
+# ------------------------------------------------------------------------- how fine it answers
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory):
+    """The report of a run on a table, and what it shows."""
+    folder, rng = tmp_path_factory.mktemp("answers"), np.random.default_rng(0)
+    places = {"cat": (0, 0), "dog": (0, 2), "car": (9, 0), "bus": (9, 2)}
+    lines = [
+        f"{x:.3f},{y:.3f},{name}"
+        for _ in range(150)
+        for name, place in places.items()
+        for x, y in [rng.normal(place, 1)]
+    ]
+    data = folder / "table.csv"
+    data.write_text("\n".join(["width,height,label", *lines, ""]))
+    tree = Hierarchy.from_levels([[0, 0, 1, 1]], tuple(places))
+    given = {"epochs": 4, "curriculum_epochs": 1, "batch_size": 16, "hierarchy": tree}
+    fit(str(data), out=folder / "run", **given)
+    path = folder / "report.html"
+    return path, write_report(folder / "run", path)
+
+
+@pytest.mark.parametrize("colour_scheme", COLOUR_SCHEMES)
+def test_answers_are_drawn_in_a_section_of_their_own(new_page, answering, axe, colour_scheme):
+    path, content = answering
+    page = open_report(new_page(color_scheme=colour_scheme), path)
+    page.click("nav a[href='#answers']")
+    assert page.inner_text("#answers p >> nth=0") == content["answers"]["sentence"]
+    areas = page.evaluate(
+        "document.querySelector('#answers-plot').data.slice(0, 3).map(area => Array.from(area.y))"
+    )
+    np.testing.assert_allclose(np.sum(areas, axis=0), 100)
+    assert page.locator("#answers-plot .main-svg").first.is_visible()
+    axe(page)
+
+
+def test_the_table_of_answers_is_there_without_scripts(browser, answering):
+    path, content = answering
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("#answers tbody tr").count() == len(content["answers"]["rows"])
+    assert not page.locator("#answers-plot").is_visible()
+    context.close()
+
+
+def test_why_there_are_no_answers_is_said(report):
+    assert "This cannot be told of" in report.inner_text("#answers")
+    assert report.locator("#answers-plot").count() == 0
