@@ -22,7 +22,16 @@ from mechanism_looks import (
     shortened,
 )
 from mechanism_made import CLASSES, COLUMNS, TREE, nested_table
-from mechanism_tables import at_equal_epochs, at_equal_loss, gains, level_gain, measures
+from mechanism_tables import (
+    at_equal_epochs,
+    at_equal_loss,
+    gains,
+    in_points,
+    lead_and_gain,
+    level_gain,
+    mean_of,
+    measures,
+)
 from mechanism_tasks import Task, hierarchies_of, load_splits, recipe_of, task_of
 from mechanism_training import Training, Variant, part_of
 
@@ -165,6 +174,28 @@ def test_the_level_is_compared_when_it_is_left():
         "baseline": {"looks": [{"val_accuracy": [1, 0.7, 0]}]},
     }
     assert level_gain(record) == pytest.approx(0.6 - 0.7)
+
+
+def test_means_have_a_standard_error_where_there_are_several_seeds():
+    assert mean_of([(1.0, 0.5), (3.0, 0.7)], ".1f") == "2.0 ± 1.0, 0.6 ± 0.1"
+    assert mean_of([(0.25,)], ".1%") == "25.0%"
+    assert in_points([0.01, 0.03]) == "+2.0 ± 1.0"
+
+
+def test_leads_and_gains_are_counted_where_levels_were_learned():
+    def record(variant, lead, gain):
+        looks = [{"val_accuracy": [0.5 + lead, 0.1]}, {"val_accuracy": [0.9, 0.4]}]
+        plain = {"val": 0.4, "looks": [{"val_accuracy": [0.5, 0.4]}]}
+        curriculum = {"val": 0.4 + gain, "looks": looks}
+        return {"variant": variant, "curriculum": curriculum, "baseline": plain}
+
+    found = [record("adaptive", *pair) for pair in ((0.1, 0.2), (0.05, 0.1), (-0.1, -0.2))]
+    found += [record("random", -0.05, 0.1), record("one epoch a level", -0.5, 0.3)]
+    # By hand: leads (2, 1, -2, -1), gains (2, 1, -2, 1), so 8 / sqrt(10 * 9).
+    assert lead_and_gain(found) == (
+        "4 trainings: 2 of the 2 that led at the level gained in validation, and 1 of the 2 "
+        "others; correlation of lead and gain 0.84"
+    )
 
 
 def test_tables_are_normalised_by_the_samples_to_train_on():
