@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from mechanism_tables import Record, level_gain, tables
-from mechanism_tasks import Task, load_splits, task_of
+from mechanism_tasks import WIDTHS, Task, hierarchies_of, load_splits, task_of
 from mechanism_training import Training, Variant
 
 import coarse2fine
@@ -30,7 +30,7 @@ from coarse2fine.models import MODELS, default_model
 
 Hierarchies = Mapping[str, Hierarchy]
 
-VARIANTS = {
+REMEDIES = {
     "adaptive": Variant("adaptive, patience 5"),
     "one-each": Variant("one epoch a level", each=1),
     "leave-80": Variant("a level is left at 80% training accuracy", leave_at=0.8),
@@ -52,6 +52,11 @@ VARIANTS = {
     "dropout-20": Variant("dropout 0.2", settings=(("dropout", 0.2),)),
     "dropout-70": Variant("dropout 0.7", settings=(("dropout", 0.7),)),
 }
+VARIANTS = {
+    **REMEDIES,
+    "means": Variant("clusters of the class means of the columns", clusters="means"),
+    "true": Variant("the clusters that the table was made from", clusters="true"),
+}
 
 
 def clusters_for(
@@ -59,6 +64,8 @@ def clusters_for(
 ) -> Hierarchy:
     if variant.clusters in made:
         return made[variant.clusters]
+    if variant.clusters not in ("baseline", "random"):
+        raise SystemExit(f"This set has no such hierarchy as {variant.label!r} needs.")
     hierarchy = Hierarchy.from_classifier(baseline)
     if variant.clusters == "random":
         order = np.random.RandomState(seed).permutation(hierarchy.num_classes)
@@ -142,14 +149,14 @@ def load_task(name: str, seed: int, options: argparse.Namespace) -> Task:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="+", help="as c2f train takes them, such as made-table")
+    parser.add_argument("sets", nargs="+", help="as c2f train takes them, or of MADE")
     parser.add_argument("--data", type=Path, help="the folder of the sets")
-    parser.add_argument("--model", choices=[*MODELS, "bert"], help="by default that of the data")
+    parser.add_argument("--model", choices=[*MODELS, *WIDTHS, "bert"], help="by default the data's")
     parser.add_argument("--per-class", type=int, help="samples of each class; all by default")
     parser.add_argument("--val-size", type=int, help="samples to validate on; all by default")
     parser.add_argument("--image-size", type=int, help="the side of images")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(REMEDIES))
     parser.add_argument("--json", type=Path, help="also write what was found to this file")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -157,7 +164,8 @@ def main() -> None:
     for name in options.sets:
         for seed in options.seeds:
             task = load_task(name, seed, options)
-            for record in records(task, [VARIANTS[key] for key in options.variants], {}):
+            variants = [VARIANTS[key] for key in options.variants]
+            for record in records(task, variants, hierarchies_of(task)):
                 note(record, found, task.recipe, options)
     print(f"\n{tables(found)}")
 

@@ -1,6 +1,6 @@
 """Tables of what mechanism.py found, also of its files.
 
-python benchmarks/mechanism_tables.py docs/results/text-banking77-bert.json
+python benchmarks/mechanism_tables.py docs/results/text-banking77-bag.json
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 Record = Mapping[str, Any]
 Values = tuple[float, ...]
@@ -103,7 +104,7 @@ def gains(found: Sequence[Record]) -> str:
 
 
 def measures(found: Sequence[Record]) -> str:
-    """Return the means over the seeds of all that was measured, as a Markdown table."""
+    """Return the means and standard errors of all that was measured, as a Markdown table."""
     of = by_variant(found)
     rows = [f"| | {' | '.join(of)} |", "|---|" + "---|" * len(of)]
     for name, (read, form) in MEASURES.items():
@@ -118,12 +119,41 @@ def by_variant(found: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def mean_of(values: Sequence[Values], form: str) -> str:
-    return ", ".join(format(statistics.mean(one), form) for one in zip(*values, strict=True))
+    """Return the mean of each figure, and its standard error where there are several seeds."""
+    return ", ".join(
+        " ± ".join(format(one, form) for one in mean_and_error(column))
+        for column in zip(*values, strict=True)
+    )
 
 
 def in_points(values: Sequence[float]) -> str:
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
-    return f"{100 * statistics.mean(values):+.1f} ± {100 * error:.1f}"
+    return " ± ".join(
+        format(100 * one, form)
+        for one, form in zip(mean_and_error(values), ("+.1f", ".1f"), strict=False)
+    )
+
+
+def mean_and_error(values: Sequence[float]) -> Values:
+    """Return the mean, and its standard error if there are several."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return (mean,)
+    return mean, float(np.std(values, ddof=1) / len(values) ** 0.5)
+
+
+def lead_and_gain(found: Sequence[Record]) -> str:
+    """Return whether those gained that led at the last coarse level, where it was learned."""
+    learned = [one for one in found if "one epoch a level" not in one["variant"]]
+    leads = [level_gain(one) for one in learned]
+    gains = [one["curriculum"]["val"] - one["baseline"]["val"] for one in learned]
+    of_leading = [gain for lead, gain in zip(leads, gains, strict=True) if lead > 0]
+    of_others = [gain for lead, gain in zip(leads, gains, strict=True) if lead <= 0]
+    return (
+        f"{len(learned)} trainings: {sum(gain > 0 for gain in of_leading)} of the "
+        f"{len(of_leading)} that led at the level gained in validation, and "
+        f"{sum(gain > 0 for gain in of_others)} of the {len(of_others)} others; correlation of "
+        f"lead and gain {np.corrcoef(leads, gains)[0, 1]:.2f}"
+    )
 
 
 def tables(found: Sequence[Record]) -> str:
@@ -143,8 +173,11 @@ def tables(found: Sequence[Record]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
-    for path in parser.parse_args().files:
-        print(tables(json.loads(path.read_text(encoding="utf-8"))["runs"]))
+    texts = [path.read_text(encoding="utf-8") for path in parser.parse_args().files]
+    found = [json.loads(text)["runs"] for text in texts]
+    for one in found:
+        print(tables(one))
+    print(lead_and_gain([record for one in found for record in one]))
 
 
 if __name__ == "__main__":

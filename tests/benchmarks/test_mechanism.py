@@ -15,13 +15,24 @@ from mechanism import records
 from mechanism_looks import (
     class_spread,
     dimensions,
+    group_means,
     head_gradient,
     head_scale,
     row_cosine,
     shortened,
 )
-from mechanism_tables import at_equal_epochs, at_equal_loss, gains, level_gain, measures
-from mechanism_tasks import Task, load_splits, recipe_of, task_of
+from mechanism_made import CLASSES, COLUMNS, TREE, nested_table
+from mechanism_tables import (
+    at_equal_epochs,
+    at_equal_loss,
+    gains,
+    in_points,
+    lead_and_gain,
+    level_gain,
+    mean_of,
+    measures,
+)
+from mechanism_tasks import Task, hierarchies_of, load_splits, recipe_of, task_of
 from mechanism_training import Training, Variant, part_of
 
 from coarse2fine import Hierarchy
@@ -165,6 +176,28 @@ def test_the_level_is_compared_when_it_is_left():
     assert level_gain(record) == pytest.approx(0.6 - 0.7)
 
 
+def test_means_have_a_standard_error_where_there_are_several_seeds():
+    assert mean_of([(1.0, 0.5), (3.0, 0.7)], ".1f") == "2.0 ± 1.0, 0.6 ± 0.1"
+    assert mean_of([(0.25,)], ".1%") == "25.0%"
+    assert in_points([0.01, 0.03]) == "+2.0 ± 1.0"
+
+
+def test_leads_and_gains_are_counted_where_levels_were_learned():
+    def record(variant, lead, gain):
+        looks = [{"val_accuracy": [0.5 + lead, 0.1]}, {"val_accuracy": [0.9, 0.4]}]
+        plain = {"val": 0.4, "looks": [{"val_accuracy": [0.5, 0.4]}]}
+        curriculum = {"val": 0.4 + gain, "looks": looks}
+        return {"variant": variant, "curriculum": curriculum, "baseline": plain}
+
+    found = [record("adaptive", *pair) for pair in ((0.1, 0.2), (0.05, 0.1), (-0.1, -0.2))]
+    found += [record("random", -0.05, 0.1), record("one epoch a level", -0.5, 0.3)]
+    # By hand: leads (2, 1, -2, -1), gains (2, 1, -2, 1), so 8 / sqrt(10 * 9).
+    assert lead_and_gain(found) == (
+        "4 trainings: 2 of the 2 that led at the level gained in validation, and 1 of the 2 "
+        "others; correlation of lead and gain 0.84"
+    )
+
+
 def test_tables_are_normalised_by_the_samples_to_train_on():
     kind, splits = load_splits("digits", 0, per_class=5, val_size=20)
     task = task_of("digits", "mlp", 0, kind, splits)
@@ -173,3 +206,53 @@ def test_tables_are_normalised_by_the_samples_to_train_on():
     assert inputs.mean(0) == pytest.approx(0, abs=1e-5)
     assert task.network().head.out_features == 10
     assert recipe_of("mlp")["batch"] == 64
+
+
+def test_the_hidden_layers_may_have_another_size_and_the_same_recipe():
+    kind, splits = load_splits("digits", 0, per_class=5, val_size=20)
+    network = task_of("digits", "mlp-64", 0, kind, splits).network()
+    assert [network.head.in_features, network.head.out_features] == [64, 10]
+    assert recipe_of("mlp-64") == recipe_of("mlp")
+
+
+def test_a_nested_table_varies_between_groups_classes_and_rows():
+    split, groups = nested_table(20_000).train, torch.tensor(TREE.levels[0])
+    classes = group_means(split.inputs, split.targets)
+    rows = split.inputs - classes[split.targets]
+    inner = classes - group_means(classes, groups)[groups]
+    assert groups.bincount().tolist() == [5] * 10
+    assert float(rows.square().mean()) == pytest.approx(1, rel=0.01)
+    # Five centres around their own mean have four fifths of the variance.
+    assert float(inner.square().mean()) == pytest.approx(0.8 * 0.4**2, rel=0.1)
+    assert classes.shape == (CLASSES, COLUMNS)
+
+
+def test_the_class_means_of_a_table_are_clustered():
+    corners = torch.tensor([[1.0, 0], [1, 0.1], [-1, 0.1], [-1, 0]])
+    parts = {part: (corners.repeat(3, 1), torch.arange(12) % 4) for part in PARTS}
+    task = Task("nested-table", "mlp", 0, parts, RECIPE, Network)
+    made = hierarchies_of(task)
+    assert made["means"].levels[0].tolist() == [0, 0, 1, 1]
+    assert made["true"] == TREE
+    assert set(hierarchies_of(replace(task, name="other"))) == {"means"}
+
+
+def test_sentences_have_no_hierarchy_without_a_baseline(blobs):
+    tokens = {part: (torch.ones(16, 5, dtype=torch.long), blobs.parts[part][1]) for part in PARTS}
+    assert hierarchies_of(replace(blobs, parts=tokens)) == {}
+    variant = Variant("the true clusters", clusters="true")
+    with pytest.raises(SystemExit, match=r"^This set has no such hierarchy as 'the true clusters'"):
+        list(records(blobs, [variant], {}))
+
+
+def test_the_bert_gives_the_logits_of_hugging_faces_and_leaves_padding_out():
+    transformers = pytest.importorskip("transformers")
+    from mechanism_bert import Bert
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=9, intermediate_size=8, num_labels=3, **sizes)
+    model = transformers.BertForSequenceClassification(config).eval()
+    tokens = torch.tensor([[2, 5, 7, 0], [2, 3, 0, 0]])
+    found = Bert(model).eval()(tokens)
+    whole = model(tokens[:1, :3]).logits, model(tokens[1:, :2]).logits
+    assert torch.allclose(found, torch.cat(whole), atol=1e-6)
