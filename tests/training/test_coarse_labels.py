@@ -26,7 +26,7 @@ from coarse2fine.data import Batches, Source, Split, Transform, sample
 from coarse2fine.runs.checkpoint import save_tensors
 from coarse2fine.runs.directory import Run
 from coarse2fine.runs.result import RunResult
-from coarse2fine.training.evaluation import evaluate
+from coarse2fine.training.evaluation import evaluate, sample_losses
 from coarse2fine.training.processes import launch
 
 TREE = Hierarchy(
@@ -96,6 +96,12 @@ def test_the_loss_is_the_mean_over_all_labels_of_what_each_leaves():
     wanted = -sum(map(math.log, (0.4, 0.2, 0.7, 0.2, 1))) / 5
     assert scores(CHANCES, LABELS).loss == pytest.approx(wanted)
     assert scores(CHANCES, LABELS, TREE.levels[0]).loss == pytest.approx(wanted)
+
+
+def test_the_loss_of_each_sample_is_that_of_what_its_label_leaves():
+    split = Split(torch.tensor(CHANCES).log(), TREE.encode(LABELS), NAMES, hierarchy=TREE)
+    found = sample_losses(launch(CONFIG), Given(), Batches(split, Transform(), 2))
+    torch.testing.assert_close(found, -torch.tensor([0.4, 0.2, 0.7, 0.2, 1]).log())
 
 
 def test_one_output_a_cluster_is_scored_on_the_clusters_that_labels_leave():

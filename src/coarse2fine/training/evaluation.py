@@ -159,30 +159,32 @@ class _Labels:
             return targets, targets if self.clusters is None else self.clusters[targets]
         return targets.where(targets < self.num_classes, -1), self.of_node[targets]
 
-    def loss(self, logits: Tensor, targets: Tensor, wanted: Tensor) -> Tensor:
-        """Return the sum of the losses.
+    def loss(
+        self, logits: Tensor, targets: Tensor, wanted: Tensor, reduction: str = "sum"
+    ) -> Tensor:
+        """Return the sum of the losses, or each of them.
 
         Args:
             logits: Of classes, or of the clusters.
             targets: Classes or nodes.
             wanted: The output that each target is, -1 where it is several.
+            reduction: As in `coarse_cross_entropy`. Defaults to ``"sum"``.
         """
         if self.candidates is None:
-            return F.cross_entropy(logits, wanted, reduction="sum")
-        is_coarse = self.clusters is not None and logits.shape[1] < len(self.clusters)
-        mask = (
-            self.candidates.outputs(targets, self.clusters, logits.shape[1])
-            if is_coarse and self.clusters is not None
-            else self.candidates(targets)
-        )
-        return candidate_loss(logits, mask, "sum")
+            return F.cross_entropy(logits, wanted, reduction=reduction)
+        outputs = logits.shape[1]
+        if self.clusters is None or outputs == len(self.clusters):
+            mask = self.candidates(targets)
+        else:
+            mask = self.candidates.outputs(targets, self.clusters, outputs)
+        return candidate_loss(logits, mask, reduction)
 
 
 @torch.no_grad()
 def sample_losses(
     fabric: Fabric, model: nn.Module, batches: Batches, where: str = "the evaluation"
 ) -> Tensor:
-    """Return the cross-entropy of each sample of a split, gathered from all processes.
+    """Return the loss of each sample of a split, as `Scores.loss`, gathered from all processes.
 
     Args:
         fabric: Lightning Fabric, launched.
@@ -192,10 +194,11 @@ def sample_losses(
     """
     model.eval()
     losses = torch.zeros(len(batches.split), device=fabric.device)
+    labels = _Labels(batches.split, None, fabric.device)
     for batch, logits in _with_logits(fabric, model, batches, where):
         if batch.share:
             rows = batch.rows.to(fabric.device)
-            losses[rows] = F.cross_entropy(logits, batch.targets, reduction="none")
+            losses[rows] = labels.loss(logits, batch.targets, batch.targets, "none")
     return sum_over(fabric, losses)
 
 
