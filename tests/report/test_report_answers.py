@@ -45,7 +45,7 @@ def test_the_sentence_and_the_table_are_of_the_same_answers(run):
     assert [row["promised"] for row in found["rows"]][-3:] == [90, 95, 97]
     row = next(row for row in found["rows"] if row["promised"] == 95)
     assert sum(row["shares"]) == pytest.approx(100, abs=0.01)
-    assert row["depth"] == pytest.approx((2 * row["shares"][0] + row["shares"][1]) / 100)
+    assert row["depth"] == pytest.approx((2 * row["shares"][0] + row["shares"][1]) / 100, abs=1e-4)
     told = re.search(
         r"So that 95 % .* right, (\d+) % of them are one of 4 classes,? (?:and )?(\d+)"
         r" % one of 2 clusters.* On the test samples (\S+) % ",
