@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.optim import lr_scheduler, swa_utils
 from torch.utils.data import DataLoader, Dataset
 
-from coarse2fine import CoarseToFineLoss, Curriculum, Hierarchy
+from coarse2fine import CoarseToFineLinearLoss, CoarseToFineLoss, Curriculum, Hierarchy
 
 CLUSTERS: list[Any] = [
     [range(6), range(6, 12)],
@@ -121,7 +121,9 @@ def _averages(before: list[Tensor], now: list[Tensor], decay: float) -> list[Ten
 class Training:
     """The usual loop around loss and curriculum; a case replaces the parts it is about."""
 
-    def __init__(self, criterion: CoarseToFineLoss | None = None, **options: Any) -> None:
+    def __init__(
+        self, criterion: CoarseToFineLoss | CoarseToFineLinearLoss | None = None, **options: Any
+    ) -> None:
         self.model = make_model()
         self.criterion = criterion or CoarseToFineLoss(HIERARCHY, **options)
         self.curriculum = Curriculum(self.criterion, epochs=3)
@@ -305,6 +307,14 @@ def with_spawned_workers() -> tuple[Run, Run]:
     return (losses + seen, weights), (expected_losses, expected)
 
 
+def with_the_final_layer_in_the_loss() -> tuple[Run, Run]:
+    criterion = CoarseToFineLinearLoss(1, 1, HIERARCHY)
+    training = Training(criterion)
+    encoder, criterion.linear = training.model[:-1], training.model[-1]
+    training.loss = lambda inputs, targets: criterion(encoder(inputs), targets)
+    return training.run(), by_definition()
+
+
 CASES: dict[str, Callable[[], tuple[Run, Run]]] = {
     "torch.compile": compiled,
     "autocast": under_autocast,
@@ -312,6 +322,7 @@ CASES: dict[str, Callable[[], tuple[Run, Run]]] = {
     "class weights": lambda: (Training(weight=WEIGHT).run(), by_definition(weight=WEIGHT)),
     "ignore_index": with_ignored_labels,
     "label smoothing": lambda: (Training(label_smoothing=0.1).run(), by_definition(smoothing=0.1)),
+    "final layer and loss in one": with_the_final_layer_in_the_loss,
     "gradient accumulation": with_accumulation,
     "EMA of weights": with_averaged_weights,
     "learning-rate schedules with warm-up": with_warm_up,

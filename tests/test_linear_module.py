@@ -152,3 +152,23 @@ def test_a_validation_in_training_mode_is_noticed(hierarchy, batch):
     with torch.no_grad(), pytest.warns(UserWarning, match=r"call criterion.eval\(\)") as record:
         criterion(*batch)
     assert record[0].filename == __file__
+
+
+# What torch itself warns of while it compiles.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_a_compiled_training_step_is_the_same(hierarchy, batch):
+    encoder, criterion = nn.Linear(5, 5), CoarseToFineLinearLoss(5, 12, hierarchy)
+    inputs, targets = batch
+
+    def loss():
+        return criterion(torch.tanh(encoder(inputs)), targets)
+
+    compiled = torch.compile(loss, backend="eager")
+    for level in (0, 1, 2):
+        criterion.level = level
+        found, expected = compiled(), loss()
+        parameters = [encoder.weight, criterion.linear.weight]
+        torch.testing.assert_close(found, expected)
+        grads = (torch.autograd.grad(each, parameters) for each in (found, expected))
+        torch.testing.assert_close(*grads)

@@ -70,14 +70,15 @@ class LinearLoss(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        (grad,), targets, layer = grads, ctx.targets, Layer(*ctx.saved_tensors)
+        (grad,), targets = grads, ctx.targets
+        found, ctx.grads = ctx.grads, None
         # Gradients are on here only with create_graph=True: they need a history.
         if torch.is_grad_enabled():
+            layer = Layer(*ctx.saved_tensors)
             return *_differentiable(layer, targets, grad, ctx.wanted), None, None
-        found, ctx.grads = ctx.grads, None
         if found is None:
             scale = grad if targets.share is None else grad * targets.share
-            _, found = _losses(layer, targets, scale, ctx.wanted)
+            _, found = _losses(Layer(*ctx.saved_tensors), targets, scale, ctx.wanted)
         else:
             found.scale(grad)
         return found.input, found.weight, found.bias, None, None

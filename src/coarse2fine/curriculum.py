@@ -53,6 +53,7 @@ class Curriculum:
         epoch: How many epochs (or steps) have been done.
 
     Examples:
+        >>> from coarse2fine import CoarseToFineLoss
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 0, 1], [0, 0, 1, 1, 2]])
         >>> curriculum = Curriculum(CoarseToFineLoss(hierarchy), epochs=6)
         >>> [curriculum.level_at(epoch) for epoch in range(8)]
@@ -262,6 +263,7 @@ def level_accuracy(
             are coarser than the level.
 
     Examples:
+        >>> from coarse2fine import CoarseToFineLoss
         >>> criterion = CoarseToFineLoss(Hierarchy.from_levels([[0, 0, 1, 1]]))
         >>> logits, targets = torch.eye(4), torch.tensor([1, 1, 1, 3])
         >>> level_accuracy(nn.Identity(), [(logits, targets)], criterion)

@@ -127,11 +127,11 @@ def coarse_linear_cross_entropy(
         label_smoothing: Defaults to 0.0.
 
     Examples:
-        >>> features, linear_weight = torch.tensor([[2.0, 1.0]]), torch.eye(4, 2)
+        >>> features, linear_weight = torch.tensor([[3.0, 1.0]]), torch.eye(4, 2)
         >>> coarse_linear_cross_entropy(features, linear_weight, torch.tensor([1]), [0, 0, 1, 1])
-        tensor(0.1803)
+        tensor(0.0841)
         >>> coarse_cross_entropy(features @ linear_weight.T, torch.tensor([1]), [0, 0, 1, 1])
-        tensor(0.1803)
+        tensor(0.0841)
     """
     clusters = checked_clusters(_clusters(clusters, input))
     layer = Layer(input, linear_weight, linear_bias)

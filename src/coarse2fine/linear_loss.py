@@ -39,6 +39,11 @@ class CoarseToFineLinearLoss(LevelLoss):
         reduction: Defaults to ``"mean"``.
         label_smoothing: Defaults to 0.0.
 
+    Attributes:
+        linear: The final layer.
+        hierarchy: The levels, if there are any yet; setting others goes back to the coarsest level.
+        level: The level in force, from 0, the coarsest; -1 may be set for the finest.
+
     Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
         >>> criterion = CoarseToFineLinearLoss(8, 4, hierarchy)
