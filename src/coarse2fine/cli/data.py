@@ -68,7 +68,7 @@ def command(
 
     if examples is not None:
         _check_examples(examples, names)
-    columns = one_or_several(target) if target else None
+    columns = one_or_several(target or ())
     tree = None if hierarchy is None else partial(read_tree, hierarchy)
     load = partial(load_data, folder=folder, image_size=image_size, target=columns, text=text)
     found = {name: sample(load(name, hierarchy=tree)) for name in names}

@@ -79,7 +79,7 @@ def command(
     found = find_best(run, method, seed)
     trained = load_trained(found.path, model)
     say(f"using {described(found)}")
-    columns = one_or_several(target) if target else None
+    columns = one_or_several(target or ())
     samples = labelled_samples(trained, data, split, folder=folder, target=columns, text=text)
     scores = evaluation(trained, samples, batch_size)
     if as_json:

@@ -67,14 +67,14 @@ def number_or_word(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def one_or_several(texts: Sequence[str]) -> str | tuple[str, ...]:
-    """Return the column, or the columns, of ``--target``.
+def one_or_several(texts: Sequence[str]) -> str | tuple[str, ...] | None:
+    """Return the column, or the columns, of ``--target``; None where it is not given.
 
     Examples:
         >>> one_or_several(["kind"]), one_or_several(["group", "kind"])
         ('kind', ('group', 'kind'))
     """
-    return texts[0] if len(texts) == 1 else tuple(texts)
+    return texts[0] if len(texts) == 1 else tuple(texts) or None
 
 
 def method_settings(texts: Sequence[str]) -> dict[str, float]:

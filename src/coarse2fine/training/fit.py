@@ -193,7 +193,7 @@ def default_name(config: Config, source: Source, hierarchy: Hierarchy | None = N
     if config.data == GIVEN:
         train = source.train
         settings["data"] = Data(source.kind, train, train, source.test or train).fingerprint()
-    if hierarchy is not None:
+    if hierarchy is not None and config.hierarchy is not None:  # else it is of the data
         settings["hierarchy"] = hierarchy.to_dict()
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
     data = Path(config.data)
