@@ -100,7 +100,7 @@ def test_equals_the_enumeration_of_all_classes(level, options, target, dtype):
     torch.testing.assert_close(criterion(logits, target).item(), mean, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(hierarchies(), st.data())
 def test_a_node_counts_at_the_coarser_of_itself_and_the_level(hierarchy, data):
     level = data.draw(st.integers(0, len(hierarchy.levels) - 1))

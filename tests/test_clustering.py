@@ -154,7 +154,6 @@ def test_levels_follow_from_the_edges_of_the_rounds(linkage):
     hnp.arrays(np.float64, st.tuples(st.integers(3, 24), st.just(5)), elements=st.floats(-5, 5)),
     st.sampled_from(LINKAGES),
 )
-@settings(deadline=None)
 def test_levels_are_nested_and_at_least_halve(points, linkage):
     distances = np.abs(points[:, None] - points[None]).sum(-1)
     found = cluster_distances(distances, linkage)
@@ -171,7 +170,7 @@ def test_levels_are_nested_and_at_least_halve(points, linkage):
 
 
 @given(seed=st.integers(0, 10**6), linkage=st.sampled_from(LINKAGES), data=st.data())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_renaming_the_classes_renames_the_clusters(seed, linkage, data):
     distances = random_distances(20, seed)
     order = np.array(data.draw(st.permutations(range(20))))
@@ -182,7 +181,7 @@ def test_renaming_the_classes_renames_the_clusters(seed, linkage, data):
 
 
 @given(seed=st.integers(0, 10**6), linkage=st.sampled_from(LINKAGES), steps=st.integers(1, 4))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_equal_distances_give_a_spanning_tree_and_the_same_levels_again(seed, linkage, steps):
     distances = random_distances(15, seed, steps=steps)
     found, again = cluster_distances(distances, linkage), cluster_distances(distances, linkage)

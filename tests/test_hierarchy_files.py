@@ -31,7 +31,6 @@ ODD_NAMES = ["", '"quoted"', "line\nbreak\ttab\\", "日本語 é 🦊", "\u2028\
 
 
 @given(hierarchies())
-@settings(deadline=None)
 def test_to_dict_and_from_dict_are_inverse(hierarchy: Hierarchy) -> None:
     content = hierarchy.to_dict()
     assert Hierarchy.from_dict(content) == hierarchy
@@ -292,7 +291,7 @@ def replaced(content: Any, place: tuple[Any, ...], value: Any) -> Any:
 
 
 @given(data=st.data(), base=st.sampled_from([make(), named()]), changes=st.integers(1, 3))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_file_with_anything_in_it_loads_or_raises_a_value_error(
     tmp_path_factory: pytest.TempPathFactory, data: Any, base: Hierarchy, changes: int
 ) -> None:
@@ -317,7 +316,6 @@ def test_a_file_with_anything_in_it_loads_or_raises_a_value_error(
 
 
 @given(JSON_VALUES)
-@settings(deadline=None)
 def test_from_dict_refuses_what_is_no_hierarchy(content: Any) -> None:
     with pytest.raises(ValueError, match="not a hierarchy"):
         Hierarchy.from_dict(content)

@@ -180,7 +180,7 @@ def test_an_unknown_metric_is_refused_with_the_known_ones(metric: str) -> None:
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1), st.sampled_from(["single", "average"]))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_any_distances_give_a_valid_hierarchy(classes: int, seed: int, linkage: Any) -> None:
     distances = np.random.default_rng(seed).integers(-2, 3, (classes, classes))
     with warnings.catch_warnings():

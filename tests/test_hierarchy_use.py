@@ -15,7 +15,7 @@ from hierarchies import (
     make,
     named,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coarse2fine import Hierarchy
@@ -101,7 +101,6 @@ def test_max_levels_takes_an_integer(count: Any) -> None:
 
 
 @given(hierarchies(), st.integers(2, 6))
-@settings(deadline=None)
 def test_thinned_hierarchies_are_valid(hierarchy: Hierarchy, count: int) -> None:
     thin = hierarchy.max_levels(count)
     assert_valid(thin)
@@ -120,7 +119,6 @@ def test_clusters_lists_the_classes_of_each_cluster() -> None:
 
 
 @given(hierarchies())
-@settings(deadline=None)
 def test_clusters_give_back_the_levels(hierarchy: Hierarchy) -> None:
     levels = [hierarchy.clusters(level) for level in range(len(hierarchy.levels))]
     assert as_lists(Hierarchy.from_levels(levels)) == as_lists(hierarchy)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from taxonomies import CLASSES, NESTED, PAIRS, as_lists, assert_is_the_example
 
@@ -123,7 +123,6 @@ def test_class_names_put_the_classes_in_the_order_of_the_outputs() -> None:
 
 
 @given(st.permutations(CLASSES))
-@settings(deadline=None)
 def test_the_groups_do_not_depend_on_the_order(order: list[str]) -> None:
     hierarchy = Hierarchy.from_taxonomy(NESTED, order)
     for level in range(2):

@@ -241,7 +241,7 @@ ANYTHING = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["coarse_label", "fine_label", "a", "b"]), ANYTHING))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @pytest.mark.filterwarnings("ignore:The hierarchy of")
 def test_any_dict_is_a_valid_hierarchy_or_refused(taxonomy: Any) -> None:
     try:
@@ -253,7 +253,7 @@ def test_any_dict_is_a_valid_hierarchy_or_refused(taxonomy: Any) -> None:
 
 
 @given(st.text(st.sampled_from('parent,child\n\r"ab ')) | st.text())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @pytest.mark.filterwarnings("ignore:The hierarchy of")
 def test_any_csv_is_a_valid_hierarchy_or_refused(
     tmp_path_factory: pytest.TempPathFactory, text: str

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coarse2fine import Hierarchy
@@ -207,7 +207,6 @@ def test_a_hundred_thousand_classes_print_short(level: Any) -> None:
 
 
 @given(st.integers(3, 30), st.integers(0, 1000), st.integers(40, 120), st.text(max_size=60))
-@settings(deadline=None)
 def test_lines_are_as_many_and_as_wide_as_asked_for(
     classes: int, seed: int, width: int, name: str
 ) -> None:

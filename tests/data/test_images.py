@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from image_files import encoded, photo, write_image
 from PIL import Image
@@ -187,7 +187,6 @@ def test_images_that_are_cut_off_are_refused(format):
         decode(data[: len(data) // 2], name="cut")
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_broken_images_give_pixels_or_a_value_error(data):
     content = bytearray(

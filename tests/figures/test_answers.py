@@ -52,7 +52,7 @@ def by_sets(predictor, test):
     return 100 * right / len(test.targets), 100 * counts / len(test.targets)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(hierarchies(), st.integers(0, 99))
 @pytest.mark.filterwarnings("ignore:Even with the strictest threshold")
 def test_promises_are_those_of_a_predictor_that_is_calibrated_for_each(hierarchy, seed):

@@ -25,7 +25,7 @@ from coarse2fine.methods import METHODS
 from coarse2fine.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from coarse2fine.runs.writer import RunWriter
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(max_examples=60)
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
 JSON_NAMES = st.text(max_size=6)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -113,7 +113,7 @@ def test_settings_are_the_same_after_json(chosen):
 
 
 @given(st.dictionaries(st.sampled_from(sorted(Config().to_dict())), JSON, min_size=1, max_size=3))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_settings_of_anything_are_refused_by_a_sentence_that_names_one(chosen):
     said = ""
     try:
@@ -144,7 +144,7 @@ NAMES = st.text(string.ascii_letters + "._0123456789é猫", min_size=1, max_size
     state=st.dictionaries(JSON_NAMES, JSON, max_size=3),
     tensors=st.dictionaries(GROUPS, st.dictionaries(NAMES, TENSORS, max_size=3), max_size=2),
 )
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_checkpoint_is_loaded_as_it_was_saved(number, state, tensors):
     with tempfile.TemporaryDirectory() as folder:
         save_checkpoint(Path(folder) / "c", Checkpoint(number, state, tensors))
@@ -158,7 +158,7 @@ def test_a_checkpoint_is_loaded_as_it_was_saved(number, state, tensors):
 
 
 @given(st.lists(st.dictionaries(JSON_NAMES, JSON, max_size=3), max_size=4))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_metrics_are_read_as_they_were_logged(lines):
     with tempfile.TemporaryDirectory() as folder:
         run = RunWriter(Path(folder))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from hierarchies import hierarchies, make
-from hypothesis import given, settings
+from hypothesis import given
 from trees import DEEP, chance, height, meeting, paths
 
 from coarse2fine import Hierarchy
@@ -30,7 +30,6 @@ def test_the_tables_of_a_tree_by_hand():
     ]
 
 
-@settings(deadline=None)
 @given(hierarchies())
 def test_steps_and_heights_are_those_of_the_sets_of_classes(hierarchy):
     found, ways = Ancestry(hierarchy.nodes), paths(hierarchy)
@@ -45,7 +44,6 @@ def test_steps_and_heights_are_those_of_the_sets_of_classes(hierarchy):
         assert found.heights[one].tolist() == own + rest
 
 
-@settings(deadline=None)
 @given(hierarchies())
 def test_log_probabilities_are_those_of_sums(hierarchy):
     found, ways = Ancestry(hierarchy.nodes), paths(hierarchy)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from batches import batch_of
 from hierarchies import hierarchies, make
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from trees import DEEP, chance, paths
 
@@ -46,7 +46,6 @@ def test_the_loss_by_hand(dtype):
     assert loss.tolist() == pytest.approx(list(wanted.values()), rel=rounding)
 
 
-@settings(deadline=None)
 @given(hierarchies(), st.floats(0, 2))
 def test_the_loss_is_that_of_enumeration(hierarchy, alpha):
     targets = torch.arange(hierarchy.num_classes)

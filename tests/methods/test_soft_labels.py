@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from batches import batch_of
 from hierarchies import hierarchies, make
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from trees import DEEP, height, meeting
 
@@ -40,7 +40,6 @@ def test_labels_by_hand():
     torch.testing.assert_close(found, wanted / wanted.sum(1, keepdim=True))
 
 
-@settings(deadline=None)
 @given(hierarchies(), st.floats(0, 30))
 def test_labels_are_those_of_enumeration(hierarchy, beta):
     targets = torch.arange(hierarchy.num_classes)
