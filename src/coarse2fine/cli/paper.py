@@ -25,7 +25,6 @@ EXAMPLES = (
     "c2f paper shapes-metrics --scale small --seeds 3",
     "c2f paper real-size --data ~/data --only 'cifar100-cnn-*' --only continuous",
     "c2f paper methods --data ~/data --executor tcp://10.0.0.1:8786",
-    "c2f paper methods --from docs/results --scale small",
     "c2f paper summary --from docs/results",
 )
 NAMES = (
