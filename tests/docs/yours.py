@@ -36,6 +36,7 @@ def make_model(num_classes: int = CLASSES) -> nn.Module:
 
 def all_things() -> dict[str, Any]:
     inputs, targets = samples()
+    val_inputs, val_targets = samples(60)
     model = make_model()
     return {
         "baseline": make_model(),
@@ -48,6 +49,8 @@ def all_things() -> dict[str, Any]:
         "T": 3,
         "inputs": inputs,
         "targets": targets,
+        "val_inputs": val_inputs,
+        "val_targets": val_targets,
     }
 
 
@@ -82,7 +85,9 @@ def local_hub() -> dict[str, Any]:
 
 LOOP = ("baseline", "model", "optimiser", "loader")
 YOURS: dict[str, Callable[[], dict[str, Any]]] = {
-    "README.md": partial(some, *LOOP, "T", "epochs", "inputs", "targets", "make_model"),
+    "README.md": partial(
+        some, *LOOP, "T", "epochs", "inputs", "targets", "val_inputs", "val_targets", "make_model"
+    ),
     "command-line.md": exported,
     "deploy.md": local_hub,
     "hierarchies.md": partial(some, "baseline"),
