@@ -28,6 +28,7 @@ def run(method: str, seed: int, accuracy: float, **changes: Any) -> dict[str, An
         "val_samples": None,
         "hierarchy_epochs": None,
         "hierarchy_seconds": None,
+        "with_class": {},
         **changes,
     }
 

@@ -47,6 +47,7 @@ def test_results_of_earlier_versions_are_read_and_written_as_they_were(path):
             newer = ("own_epochs", "val_samples", "hierarchy_epochs", "hierarchy_seconds")
             for name in newer:  # than some
                 run.setdefault(name, None)
+            run.setdefault("with_class", {})
     assert json.loads(json.dumps(results_to_dict(read_results(path)))) == stored
 
 
