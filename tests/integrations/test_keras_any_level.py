@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from any_level import accuracy_by_hand, losses_by_hand, masks, mixed
+from node_labels import accuracy_by_hand, losses_by_hand, masks, mixed
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from coarse2fine import CoarseToFineLoss, Curriculum

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from any_level import accuracy_by_hand, losses_by_hand, masks, mixed
 from lightning.pytorch import Callback
 from lightning_tiny import (
     HIERARCHY,
@@ -20,6 +19,7 @@ from lightning_tiny import (
     make_net,
     make_trainer,
 )
+from node_labels import accuracy_by_hand, losses_by_hand, masks, mixed
 from torch.utils.data import DataLoader, TensorDataset
 
 from coarse2fine import CoarseToFineLoss, Curriculum, Hierarchy

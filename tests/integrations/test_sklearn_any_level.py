@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from any_level import accuracy_by_hand, losses_by_hand, mixed
+from node_labels import accuracy_by_hand, losses_by_hand, mixed
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score

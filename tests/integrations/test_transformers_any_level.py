@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from any_level import accuracy_by_hand, losses_by_hand, masks, mixed
+from node_labels import accuracy_by_hand, losses_by_hand, masks, mixed
 from test_transformers import (
     EPOCHS,
     HIERARCHY,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import torch
-from any_level import mixed
+from node_labels import mixed
 from test_transformers import EPOCHS, HIERARCHY, K, make_trainer
 
 from coarse2fine import Hierarchy

@@ -194,7 +194,9 @@ def test_without_a_hierarchy_only_curves_can_be_drawn(kind, result):
 
 
 def test_unknown_kinds_and_methods_are_refused_by_naming_the_known_ones(result):
-    with pytest.raises(ValueError, match="'curves', 'levels', 'classes', 'confusion'. Got 'pie'"):
+    with pytest.raises(
+        ValueError, match="'curves', 'levels', 'classes', 'confusion', 'answers'. Got 'pie'"
+    ):
         result.plot("pie")
     with pytest.raises(ValueError, match="'baseline', 'continuous', 'spl'. Got 'staged'"):
         result.plot("curves", "staged")
