@@ -24,7 +24,7 @@ test-lowest: $(LOWEST)/made  ## Run the core's tests with the lowest versions th
 	$(LOWEST)/bin/python -m pytest -n 2 $(filter-out tests/test_package.py tests/test_extras.py,$(wildcard tests/test_*.py))
 
 test-slow: $(VENV)/audit $(VENV)/torture  ## Run the tests that take minutes.
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n 2 -m slow
 
 test-browser: $(VENV)/dev  ## Run the tests that need Chromium; `make browser` installs it.
 	$(BIN)/python -m pytest -m browser

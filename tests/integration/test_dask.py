@@ -55,6 +55,7 @@ class Killer(Observer):
             (self.folder / tiny.HOLD).unlink()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing_but_its_run_which_is_retried(folder, tmp_path_factory):
     killer = Killer(folder)
     with cluster(workers=2) as two:

@@ -144,6 +144,7 @@ def wait_for_end(session):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_with_one_sentence(folder):
     process, worker = start(folder)
     os.killpg(process.pid, signal.SIGINT)
@@ -157,6 +158,7 @@ def test_ctrl_c_ends_all_with_one_sentence(folder):
     assert "spl | 0 |" in (folder / "runs" / "tiny.TINY-only-spl.md").read_text()
 
 
+@pytest.mark.slow
 def test_where_the_command_is_killed_its_workers_end_and_it_goes_on(folder, threads, undisturbed):
     process, _ = start(folder)
     process.kill()

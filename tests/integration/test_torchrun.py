@@ -44,6 +44,7 @@ def two(tmp_path_factory):
     return killing.outcome(out)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_result_of_one(two, tmp_path):
     finished = torchrun(1, tmp_path)
     assert finished.returncode == 0, finished.stderr
@@ -53,6 +54,7 @@ def test_two_processes_give_the_result_of_one(two, tmp_path):
     assert max(learned) - min(learned) > 0.1  # far more than rounding
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_hierarchy_of_one(tmp_path):
     for processes in (1, 2):
         finished = torchrun(processes, tmp_path / str(processes), script=ENCODERS)
