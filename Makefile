@@ -6,14 +6,18 @@ LOWEST ?= .venv-lowest
 JS := tools/js
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs sbom licences audit figures clean
+.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs sbom licences audit figures clean
 
 help:  ## Show this list.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: $(VENV)/dev  ## Train with and without the curriculum on generated images of shapes.
 	$(BIN)/c2f demo --out runs/demo
 	$(BIN)/c2f report runs/demo
+
+environment: $(VENV)/dev  ## Make the environment that the other targets use.
+
+environment-lowest: $(LOWEST)/made  ## Make that of test-lowest, which takes a while.
 
 test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 	$(BIN)/python -m pytest -n 2
