@@ -1,4 +1,4 @@
-"""Hundreds of runs, a hundred thousand classes, a million epochs."""
+"""Many runs, a hundred thousand classes, a million epochs."""
 
 import sys
 
@@ -10,12 +10,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_five_hundred_runs_over_two_processes_are_right_and_memory_stays_flat(
-    tmp_path, monkeypatch
-):
+def test_many_runs_over_two_processes_are_right_and_memory_stays_flat(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    figures = loading.many_runs(tmp_path, 500)
-    assert figures["runs"] == 500
+    figures = loading.many_runs(tmp_path, 150)  # `make torture` trains 500
+    assert figures["runs"] == 150
     assert figures["megabytes_most_after_that"] < 1.05 * figures["megabytes_after_a_tenth"]
 
 
