@@ -13,7 +13,10 @@ from coarse2fine.experiments.results import Row
 from coarse2fine.runs.statistics import paired
 
 EXPERIMENT, ADAPTIVE = "dependable", "adaptive"
-LOOKS = {ADAPTIVE: ("always the curriculum", ORANGE, -0.14), CHOSEN: ("the model you are told to use", BLUE, 0.14)}
+LOOKS = {
+    ADAPTIVE: ("always the curriculum", ORANGE, -0.14),
+    CHOSEN: ("the model you are told to use", BLUE, 0.14),
+}
 
 
 def read_rows(folder: Path) -> list[Row]:
