@@ -6,7 +6,7 @@ LOWEST ?= .venv-lowest
 JS := tools/js
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs sbom licences audit figures clean
+.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs sbom licences audit figures notebooks clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -59,8 +59,10 @@ lint-js: $(JS)/node_modules/made  ## Check the JavaScript of report and editor b
 bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten minutes.
 	$(BIN)/python benchmarks/run.py
 
+# With the pages as they were written beside their HTML: llms.txt leads to those.
 docs: $(VENV)/docs  ## Build the documentation into site/.
 	$(BIN)/zensical build --clean --strict
+	cp docs/*.md site/
 
 sbom: $(VENV)/audit  ## Write the bill of materials, dist/sbom.cdx.json.
 	$(BIN)/python tools/sbom.py dist/sbom.cdx.json
@@ -74,6 +76,11 @@ audit: $(VENV)/audit  ## Look every pinned version up among known vulnerabilitie
 
 figures: $(VENV)/docs  ## Draw the figures in docs/figures anew.
 	$(BIN)/python docs/figures/draw.py
+
+# sentence-transformers is for one of them alone, so that it is installed for this target only.
+notebooks: $(VENV)/dev  ## Run the notebooks in docs/notebooks and store what they show.
+	$(INSTALL) sentence-transformers
+	$(BIN)/python tools/notebooks.py
 
 clean:  ## Remove what the other targets made.
 	rm -rf $(VENV) $(LOWEST) $(JS)/node_modules site dist .pytest_cache .mypy_cache .ruff_cache

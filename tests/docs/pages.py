@@ -17,6 +17,7 @@ _FENCE = re.compile(r"^( *)(```+)([^`\n]*)\n(.*?)^\1\2[ ]*$", re.MULTILINE | re.
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 # In one line, or as a block, which ruff does not take for Python.
 _SNIPPET = re.compile(r'^--8<-- "([^":]+)[^"]*"$|^--8<--\n([^:\n]+).*\n--8<--$', re.MULTILINE)
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 SHELL = {"sh", "bash", "shell", "console"}
 
 

@@ -8,9 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pages import DOCS, NAMES, PAGES, ROOT, prose_of, read
+from pages import DOCS, LINK, NAMES, PAGES, ROOT, prose_of, read
 
-LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 DOCUMENTED = re.compile(r"^::: (\S+)$", re.MULTILINE)
 CODE = re.compile(r"(`+)[^`]+\1")
@@ -19,7 +18,9 @@ CODE = re.compile(r"(`+)[^`]+\1")
 def links_of(page: Path) -> list[tuple[bool, str, str]]:
     """Return whether each link of a page is an image, its text and its target."""
     prose = CODE.sub("code", prose_of(read(page)))
-    return [(mark == "!", text, target) for mark, text, target in LINK.findall(prose)]
+    outer = LINK.findall(prose)
+    inner = [link for _, text, _ in outer for link in LINK.findall(text)]  # pictures that are links
+    return [(mark == "!", text, target) for mark, text, target in (*outer, *inner)]
 
 
 def site_slug(heading: str) -> str:
