@@ -8,7 +8,7 @@ import pytest
 from studies import hierarchy, outcome, train
 
 from coarse2fine import Result, RunError, RunResult, level_accuracies
-from coarse2fine.runs.result import aligned
+from coarse2fine._util.columns import aligned
 from coarse2fine.runs.statistics import mean_and_error
 from coarse2fine.training.evaluation import Scores
 from coarse2fine.training.trainer import Trainer
