@@ -226,3 +226,14 @@ def test_runs_of_an_older_version(tmp_path):
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(RunError, match="there is no folder .*nowhere; c2f train keeps its runs"):
         list_runs(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"seeds": 5, "methods": 7}, {"seeds": ["a", None], "methods": [3], "data": [1]}]
+)
+def test_settings_of_any_kind_end_nothing(tmp_path, settings):
+    path = begun(tmp_path / "photos")
+    content = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**content, "config": settings}))
+    found = only(tmp_path)
+    assert (found.state, found.planned) == ("interrupted", ())

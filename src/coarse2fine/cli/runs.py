@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,7 +56,7 @@ def command(
         return
     shown = [each for each in found if each.state != "foreign"]
     if shown:
-        show([HEADINGS, *(_cells(each, folder) for each in shown)])
+        show([HEADINGS, *(cells(each, folder) for each in shown)])
     else:
         say(f"{folder} holds no run")
     for each in found:
@@ -63,11 +64,18 @@ def command(
             show(f"{each.path}: {each.reason}")
 
 
-def _cells(listed: Listed, folder: Path) -> list[str]:
-    """Return a line of the table."""
+def cells(listed: Listed, folder: Path) -> list[str]:
+    """Return a line of the table.
+
+    Args:
+        listed: What it is of.
+        folder: That was listed; names are relative to it.
+    """
+    from .._util.text import brief
+
     name = str(listed.path if listed.path == folder else listed.path.relative_to(folder))
     seeds = f"{len(listed.done)}/{len(listed.planned)}"
-    trained = [listed.data, listed.model, ", ".join(listed.methods), seeds]
+    trained = [*map(brief, (listed.data, listed.model, ", ".join(listed.methods))), seeds]
     return [name, *trained, *_outcome(listed), listed.state]
 
 
@@ -88,7 +96,7 @@ def _outcome(listed: Listed) -> list[str]:
         plus_minus((100 * sum(test) / len(test), None)),
         *_gain(listed, best),
         mean_epochs(listed.result.of(best)),
-        duration(listed.seconds),
+        duration(min(listed.seconds, sys.float_info.max)),  # whatever a file may claim
     ]
 
 

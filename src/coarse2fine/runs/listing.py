@@ -167,8 +167,7 @@ def _comparison(path: Path) -> Listed:
     results = {key: result for key, run in every.items() if (result := _result(run, reasons))}
     planned = _planned(settings) if has_config else []
     methods = planned or sorted(dict.fromkeys(name for _, name in every), key=_baseline_first)
-    asked = settings.get("seeds") if has_config else None
-    seeds = sorted({*runs, *(s for s in asked or () if type(s) is int)})
+    seeds = sorted({*runs, *(_seeds(settings) if has_config else ())})
     done = [seed for seed in seeds if all((seed, name) in results for name in methods)]
     is_finished = (path / RESULT).is_file() if has_config else len(results) == len(every)
     return Listed(
@@ -188,7 +187,7 @@ def _run(path: Path) -> Listed:
     content = _content(path, reasons)
     settings, result = _settings(content), _result(path, reasons)
     method = result.method if result else str(content.get("method", "")).replace(PLAIN, BASELINE)
-    seeds = (result.seed,) if result else tuple(settings.get("seeds") or ())[:1]
+    seeds = (result.seed,) if result else _seeds(settings)[:1]
     return Listed(
         path,
         *_state(path, result is not None, content, reasons),
@@ -242,6 +241,11 @@ def _state(path: Path, is_finished: bool, content: Json, reasons: list[str]) -> 
 def _settings(content: Json) -> Json:
     settings: Json = content.get("config", {})
     return settings
+
+
+def _seeds(settings: Mapping[str, Any]) -> tuple[int, ...]:
+    seeds = settings.get("seeds")
+    return tuple(s for s in seeds if type(s) is int) if isinstance(seeds, list) else ()
 
 
 def _planned(settings: Mapping[str, Any]) -> list[str]:

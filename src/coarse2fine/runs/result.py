@@ -145,8 +145,9 @@ class RunResult:
             value = getattr(self, name)
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 raise ValueError(f"{name} is {short(value)}")
-        floats = (self.accuracy, self.val_accuracy or 0, self.all_seconds, *self.by_rule.values())
-        if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in floats):
+        told = (self.accuracy, self.val_accuracy or 0, self.all_seconds, self.all_epochs)
+        numbers = (*told, *self.by_rule.values())
+        if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in numbers):
             raise ValueError("it lacks numbers")
         if not all(type(count) is int for count in self.num_clusters):
             raise ValueError(f"num_clusters is {short(self.num_clusters)}")
