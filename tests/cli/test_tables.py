@@ -49,6 +49,11 @@ def test_only_what_is_beyond_chance_has_a_colour(monkeypatch):
     assert coloured == {f"\x1b[{GREEN}m", f"\x1b[{ORANGE}m"}
 
 
+def test_of_sixteen_colours_the_named_ones_are_taken(monkeypatch):
+    text = shown(monkeypatch, ROWS, TERM="xterm", COLORTERM="")
+    assert re.findall(r"\x1b\[(3\dm[^\x1b]+)", text) == ["32m+2.50 ± 0.40", "33m-1.50 ± 0.30"]
+
+
 def test_no_color_is_respected(monkeypatch):
     text = shown(monkeypatch, ROWS, NO_COLOR="1")
     assert "38;" not in text
@@ -65,6 +70,11 @@ def test_what_is_piped_is_plain_text_whatever_is_forced(capsys, monkeypatch, var
     monkeypatch.setenv(variable, "1")
     show("first", ROWS, "last")
     assert capsys.readouterr().out == f"first\n{aligned(ROWS)}\nlast\n"
+
+
+def test_letters_that_take_two_columns_leave_the_others_in_place(monkeypatch):
+    rows = [["name", "n"], ["猫と犬", "12"], ["car", "3"]]
+    assert lines_of(shown(monkeypatch, rows)) == ["name     n", "猫と犬  12", "car      3"]
 
 
 def test_text_between_tables_is_not_wrapped(monkeypatch):

@@ -1,4 +1,4 @@
-"""Who is told what a training does: nobody, a program, TensorBoard; terminal.py has a person."""
+"""Who is told what a training does: nobody, a program, TensorBoard; a person by terminal.py."""
 
 from __future__ import annotations
 
