@@ -186,7 +186,8 @@ def _run(path: Path) -> Listed:
     reasons: list[str] = []
     content = _content(path, reasons)
     settings, result = _settings(content), _result(path, reasons)
-    method = result.method if result else str(content.get("method", "")).replace(PLAIN, BASELINE)
+    begun = str(content.get("method", ""))
+    method = result.method if result else {PLAIN: BASELINE}.get(begun, begun)
     seeds = (result.seed,) if result else _seeds(settings)[:1]
     return Listed(
         path,
