@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation: how the method works, and a part of a hierarchy.
+"""Draw the pictures of the documentation: how the method works, what it gains, and a hierarchy.
 
     python docs/figures/draw.py
     python docs/figures/draw.py --data DIR
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from explained import levels_picture, schedule_picture
 from matplotlib.axes import Axes
+from measured import gains_picture
 from style import BLUE, GREY, ORANGE, new_axes, save
 
 from coarse2fine import Hierarchy
@@ -101,6 +102,7 @@ def main() -> None:
     folder = parser.parse_args().data
     levels_picture(FOLDER / "levels.svg")
     schedule_picture(FOLDER / "schedule.svg")
+    gains_picture(FOLDER.parent / "results", FOLDER / "gains.svg")
     if folder is not None:
         imagenet_picture(read_hierarchy(folder), FOLDER / "imagenet.svg")
 

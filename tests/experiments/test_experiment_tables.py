@@ -86,6 +86,21 @@ def test_validation_chooses_between_the_baseline_and_a_variant_in_each_seed():
     assert found[1:6] == ["chosen", "3", "20", "21.67 ± 1.67", "+1.67 ± 1.67"]
 
 
+def test_a_note_says_what_all_seeds_together_would_choose():
+    runs = [
+        contents.run("baseline", 0, 20.0, val_accuracy=0.32),
+        contents.run("continuous", 0, 25.0, val_accuracy=0.31),
+        contents.run("baseline", 1, 20.0, val_accuracy=0.30),
+        contents.run("continuous", 1, 22.0, val_accuracy=0.33),
+    ]
+    row = contents.row(runs=runs, chosen_among=["continuous"])
+    # The gains are 5 and 2, though the first seed by itself would choose the baseline.
+    text = "by the mean of all seeds C2F is chosen, with a gain of +3.50 ± 1.50."
+    assert any(text in note for note in notes(two_seeds(row)))
+    one_seed = contents.row(runs=runs[:2], chosen_among=["continuous"])
+    assert not any("chosen" in note for note in notes(contents.content(one_seed)))
+
+
 def test_what_is_chosen_shows_what_everything_took_with_all_that_it_needs():
     short = contents.variant("continuous-short", hierarchy_epochs=5, curriculum_epochs="adaptive")
     runs = [

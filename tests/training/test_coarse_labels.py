@@ -136,7 +136,7 @@ def loss_by_hand(logits, targets, level):
 @pytest.mark.parametrize("method", ["plain", "continuous"])
 def test_training_is_a_loop_by_hand(method, tmp_path):
     data, model, epochs = mixed_data(), fresh(), 4
-    optimiser = torch.optim.Adam(model.parameters(), 0.02)
+    optimiser = torch.optim.Adam(model.parameters(), 0.02, fused=True)
     best, kept = -1.0, {}
     for epoch in range(epochs):
         # T is 3, so each level but the last takes one or two epochs: 0, 1, 2, 2.

@@ -26,8 +26,8 @@ from coarse2fine.training.state import Progress
 
 OPTIMISERS = {
     "sgd": lambda p: torch.optim.SGD(p, 0.02, momentum=0.9, weight_decay=0.01),
-    "adam": lambda p: torch.optim.Adam(p, 0.02, weight_decay=0.01),
-    "adamw": lambda p: torch.optim.AdamW(p, 0.02, weight_decay=0.01),
+    "adam": lambda p: torch.optim.Adam(p, 0.02, weight_decay=0.01, fused=True),
+    "adamw": lambda p: torch.optim.AdamW(p, 0.02, weight_decay=0.01, fused=True),
 }
 
 
@@ -56,7 +56,7 @@ def test_the_continuous_curriculum_is_a_loop_by_hand_to_the_bit(tmp_path):
     def loss(logits, batch, epoch):
         return coarse_cross_entropy(logits, batch.targets, levels[min(epoch // 2, 2)])
 
-    optimiser = torch.optim.Adam(model.parameters(), 0.02)
+    optimiser = torch.optim.Adam(model.parameters(), 0.02, fused=True)
     wanted = by_hand(model, optimiser, data, loss, epochs=8, first=4)
     run = train(tmp_path, "continuous", data=data, length=6, epochs=8)
     assert [line["level"] for line in metrics(tmp_path)] == [0, 0, 1, 1, 2, 2, 2, 2]
@@ -73,7 +73,7 @@ def test_the_staged_curriculum_is_a_loop_by_hand_to_the_bit(tmp_path):
         clusters = torch.from_numpy(level.copy())
         accuracy, epoch, best = by_hand(
             model,
-            torch.optim.Adam(model.parameters(), 0.02),
+            torch.optim.Adam(model.parameters(), 0.02, fused=True),
             data,
             lambda logits, batch, _, owner=clusters: F.cross_entropy(logits, owner[batch.targets]),
             clusters=level.tolist(),

@@ -34,7 +34,7 @@ from coarse2fine.training.job import transform_for
 
 
 def adam(model):
-    return torch.optim.Adam(model.parameters(), 0.02)
+    return torch.optim.Adam(model.parameters(), 0.02, fused=True)
 
 
 def assert_close(found, wanted):

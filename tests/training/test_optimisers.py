@@ -3,6 +3,7 @@
 import pytest
 import torch
 from studies import Net, settings
+from torch import nn
 
 from coarse2fine.training.state import flat_state, learning_rate, make_optimiser, nested_state
 
@@ -17,6 +18,32 @@ def test_the_optimiser_is_the_one_named_with_its_settings(name, kind):
     assert type(found) is kind
     assert (found.defaults["lr"], found.defaults["weight_decay"]) == (0.3, 0.01)
     assert found.defaults.get("momentum", 0.7) == 0.7
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_adam_takes_the_steps_of_torchs_own_on_the_cpu(name):
+    config = settings(optimiser=name, learning_rate=0.1, weight_decay=0.2)
+    torch.manual_seed(0)
+    weights, gradients = torch.randn(7, 5), torch.randn(20, 7, 5)
+    ours, theirs = (nn.Parameter(weights.clone()) for _ in range(2))
+    plain = getattr(torch.optim, "AdamW" if name == "adamw" else "Adam")
+    optimisers = (
+        make_optimiser(config, [ours]),
+        plain([theirs], lr=0.1, weight_decay=0.2, fused=False, foreach=False),
+    )
+    for gradient in gradients:
+        for parameter, optimiser in zip((ours, theirs), optimisers, strict=True):
+            parameter.grad = gradient.clone()
+            optimiser.step()
+    torch.testing.assert_close(ours, theirs)
+    assert (ours - weights).abs().max() > 0.5
+
+
+def test_weights_with_channels_last_are_not_updated_in_one_call():
+    convolution = nn.Conv2d(2, 3, 3)
+    assert make_optimiser(settings(), convolution.parameters()).defaults["fused"]
+    convolution.to(memory_format=torch.channels_last)
+    assert not make_optimiser(settings(), convolution.parameters()).defaults["fused"]
 
 
 def test_frozen_weights_are_left_out():

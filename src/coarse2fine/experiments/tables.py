@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from .._util.columns import Rows, aligned, as_text, marked
+from ..runs.best import choose
 from ..runs.result import BASELINE, mean_epochs
 from ..runs.statistics import Paired, errors_below, paired, plus_minus
 from .declaration import CHOSEN, FULL
@@ -82,9 +83,25 @@ def notes(results: Results) -> list[str]:
                 f"so that differences may be noise."
             )
         found += _cut(row)
+        found += _chosen_by_mean(row)
         found += _unlike_paper(row, results.scale)
         found += looks(row)
     return found
+
+
+def _chosen_by_mean(row: Row) -> list[str]:
+    """Return what all seeds together would have chosen, as ``c2f train`` does with several."""
+    names = (BASELINE, *row.chosen_among)
+    runs = [run for name in names for run in row.of(name)]
+    if not row.chosen_among or len({run.seed for run in runs}) < 2:
+        return []
+    method = choose(runs).run.method
+    if method == BASELINE:
+        return [f"{row.label}: by the mean of all seeds the baseline is chosen."]
+    label = next(variant.shown for variant in row.variants if variant.name == method)
+    gain = paired(row.gains(method))
+    shown = plus_minus((gain.mean, gain.error), "+")
+    return [f"{row.label}: by the mean of all seeds {label} is chosen, with a gain of {shown}."]
 
 
 def _cut(row: Row) -> list[str]:

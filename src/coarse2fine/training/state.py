@@ -71,7 +71,19 @@ def make_optimiser(config: Config, parameters: Iterable[nn.Parameter]) -> torch.
         momentum = config.momentum or 0.0
         return torch.optim.SGD(trained, lr=rate, momentum=momentum, weight_decay=decay)
     kind = torch.optim.AdamW if config.optimiser == "adamw" else torch.optim.Adam
-    return kind(trained, lr=rate, weight_decay=decay)
+    return kind(trained, lr=rate, weight_decay=decay, fused=_can_be_fused(trained) or None)
+
+
+def _can_be_fused(parameters: Iterable[nn.Parameter]) -> bool:
+    """Whether Adam may update all weights in one call, which takes a third of the time or less.
+
+    On other devices torch's own choice is as fast. Nor is it for weights in another order of
+    memory, such as the channels' last: a checkpoint's state comes back in the usual order, and the
+    one call would take it as it lies there.
+    """
+    return all(
+        parameter.device.type == "cpu" and parameter.is_contiguous() for parameter in parameters
+    )
 
 
 def learning_rate(config: Config, epoch: int, epochs: int) -> float:
