@@ -31,7 +31,7 @@ class Terminal:
         tty.setraw(other)  # lines end as they were written
         self._file = os.fdopen(other, "w", encoding="utf-8")
         self._read = []
-        self._reader = threading.Thread(target=self._follow)  # as its buffer is small
+        self._reader = threading.Thread(target=self._follow, daemon=True)  # its buffer is small
         self._reader.start()
         monkeypatch.setattr(sys, stream, self._file)
 
