@@ -22,9 +22,9 @@ from torch import Tensor, nn
 
 from coarse2fine import Hierarchy
 from coarse2fine._util.arrays import IntArray
+from coarse2fine._util.columns import aligned
 from coarse2fine.agreement import adjusted_rand_index
 from coarse2fine.metrics import confusion_matrix
-from coarse2fine.runs.result import aligned
 from coarse2fine.runs.statistics import plus_minus, standard_error
 
 GROUPS, OF_EACH, FEATURES = 8, 4, 16

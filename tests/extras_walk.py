@@ -49,6 +49,7 @@ ARGUMENTS = {
     "train": ["rows.csv", "--epochs", "2", "--curriculum-epochs", "1", "--batch-size", "16"],
     "train --dry-run": ["rows.csv"],
     "train --tensorboard": ["rows.csv", "--epochs", "2", "--curriculum-epochs", "1"],
+    "runs": ["RUN"],
     "report": ["RUN"],
     "figure": ["curves", "RUN"],
     "hierarchy": ["RUN"],

@@ -11,12 +11,12 @@ import pytest
 import typer
 
 from coarse2fine import __version__
-from coarse2fine.cli import app, demo, evaluate, export, hierarchy, main, paper, train
+from coarse2fine.cli import app, demo, evaluate, export, hierarchy, main, paper, runs, train
 from coarse2fine.runs import hierarchies
 
 from .calls import SHORT, SMALL
 
-COMMANDS = {"demo": demo, "train": train, "hierarchy": hierarchy}
+COMMANDS = {"demo": demo, "train": train, "runs": runs, "hierarchy": hierarchy}
 COMMANDS |= {"evaluate": evaluate, "export": export, "paper": paper}
 PROGRAM = [sys.executable, "-m", "coarse2fine.cli"]
 

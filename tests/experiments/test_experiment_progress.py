@@ -1,10 +1,13 @@
 """How long an experiment will take, and what is said about it."""
 
 import math
+import re
 
 import pytest
+from made_runs import make_run
+from terminals import Terminal
 
-from coarse2fine import RunError, RunResult
+from coarse2fine import Hierarchy, RunError, RunResult
 from coarse2fine.experiments.declaration import Setting, Variant
 from coarse2fine.experiments.progress import Board, Estimate, whole_minutes
 from coarse2fine.experiments.tasks import expand
@@ -111,3 +114,27 @@ def test_the_board_writes_a_line_for_each_that_ends(tmp_path, capsys):
         f"4 of 4: {b}: test accuracy 62.50, 10 epochs, 1200 s",
     ]
     assert str(d) == "shapes-cnn-300, seed 0, continuous"
+
+
+def test_on_a_terminal_each_training_at_work_has_a_line(tmp_path, monkeypatch):
+    a, b, c = tasks(tmp_path, 100, 300)[:3]
+    tree = Hierarchy.from_levels([[0, 0, 1, 1]])
+    begun = {"predictions": [0], "targets": [3], "class_names": tuple("abcd"), "is_done": False}
+    make_run(a.path, method="baseline", epochs=2, **begun)
+    make_run(b.path, method="continuous", hierarchy=tree, epochs=3, **begun)
+    make_run(c.path, method="baseline", epochs=1, **begun)
+    (c.path / "metrics.jsonl").write_text("damaged\n")
+    screen = Terminal(monkeypatch, "stderr", columns=70)
+    board = Board()
+    board.begin([a, b, c], 3)
+    board.running([a, b, c])
+    board._live.refresh()
+    board.close()
+    text = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", screen.text())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    assert lines[1:5] == [
+        "0 of 3 runs",
+        f"{a}  epoch 2",
+        f"{b}  epoch 3  level 1: 4 classes",
+        f"{c}  epoch 1",
+    ]

@@ -23,6 +23,7 @@ from safetensors.torch import save
 
 from coarse2fine import Config, RunResult
 from coarse2fine.checkpoints import read_class_vectors, read_state_dict
+from coarse2fine.cli.runs import cells
 from coarse2fine.errors import RunError
 from coarse2fine.figures.curves import learning_curve
 from coarse2fine.models import build_model
@@ -40,6 +41,7 @@ from coarse2fine.runs.directory import Run
 from coarse2fine.runs.find import find_run
 from coarse2fine.runs.guards import check_same
 from coarse2fine.runs.hierarchies import read_hierarchy
+from coarse2fine.runs.listing import list_runs
 from coarse2fine.runs.restore import load_trained
 from coarse2fine.runs.result import Result
 from coarse2fine.runs.writer import RunWriter, provenance
@@ -137,6 +139,13 @@ def _gathered(path: Path) -> None:
             assert run.hierarchy is None or str(run.hierarchy)
 
 
+def _listed(path: Path) -> None:
+    for folder in (path.parent.parent, path.parent):
+        rows = [cells(each, folder) for each in list_runs(folder)]
+        assert len(rows) == 1
+        json.dumps([each.to_dict() for each in list_runs(folder)])
+
+
 def _curve(path: Path) -> None:
     learning_curve(RunResult.load(path))
 
@@ -154,8 +163,8 @@ def _same(path: Path) -> None:
 
 
 RUN_CALLS: dict[str, list[Callable[[Path], object]]] = {
-    "config.json": [load_trained, _gathered, _report, _same],
-    "result.json": [_shown, _level_table, _gathered, _report],
+    "config.json": [load_trained, _gathered, _report, _same, _listed],
+    "result.json": [_shown, _level_table, _gathered, _report, _listed],
     "hierarchy.json": [_level_table, _gathered, _found],
     "metrics.jsonl": [lambda path: Run(path).metrics(), _curve, _gathered],
     "predictions.safetensors": [_level_table, _gathered],

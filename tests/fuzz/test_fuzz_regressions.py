@@ -273,7 +273,14 @@ def test_a_damaged_line_of_metrics_is_named(run, line):
 
 
 @pytest.mark.parametrize(
-    "parts", [{"accuracy": "high"}, {"method": 5}, {"seconds": 10**400}, {"num_clusters": ["a"]}]
+    "parts",
+    [
+        {"accuracy": "high"},
+        {"method": 5},
+        {"seconds": 10**400},
+        {"epochs": 10**400},
+        {"num_clusters": ["a"]},
+    ],
 )
 def test_a_result_of_other_types_is_damaged(run, parts):
     change(run, **parts)

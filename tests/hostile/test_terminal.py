@@ -13,7 +13,7 @@ from coarse2fine.cli.app import _show_warning, run
 from coarse2fine.experiments.declaration import Setting, Variant
 from coarse2fine.experiments.progress import Board
 from coarse2fine.experiments.tasks import Task
-from coarse2fine.training.progress import TerminalProgress
+from coarse2fine.training.terminal import TerminalProgress
 
 # Sets the title, clears the screen, hides text, turns its direction, makes a link, by 7 and 8 bits.
 STEERING = "\x1b]0;title\x07\x1b[2J\x1b[8m\u202e\x1b]8;;x:\x1b\\\x9b31m\x00\x7f\r\b"

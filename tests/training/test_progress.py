@@ -1,6 +1,5 @@
 """Who is told what a training does."""
 
-import io
 import json
 
 import pytest
@@ -10,10 +9,10 @@ from studies import Interrupting, InterruptionError, train
 from coarse2fine.training.progress import (
     JsonLines,
     TensorBoard,
-    TerminalProgress,
     Watcher,
     Watchers,
 )
+from coarse2fine.training.terminal import TerminalProgress
 
 
 class Recording(Watcher):
@@ -91,25 +90,6 @@ def test_without_a_terminal_there_is_one_line_a_training(tmp_path, capsys):
             f"{result.best_epoch}, 2 epochs, {result.seconds:.0f} s"
         ).split()
     )
-
-
-def test_on_a_terminal_there_is_a_bar(tmp_path, monkeypatch):
-    import rich.console
-
-    file = io.StringIO()
-    real = rich.console.Console
-    monkeypatch.setattr(
-        rich.console,
-        "Console",
-        lambda **_: real(file=file, force_terminal=True, width=100, _environ={"TERM": "xterm"}),
-    )
-    watcher = TerminalProgress()
-    train(tmp_path, "continuous", watcher=watcher)
-    watcher.close()
-    assert "seed 0 continuous" in file.getvalue()
-    assert "4/4" in file.getvalue()
-    assert "level 2" in file.getvalue()
-    assert "test accuracy" in file.getvalue()
 
 
 def events(path):

@@ -8,8 +8,9 @@ import pytest
 from studies import hierarchy, outcome, train
 
 from coarse2fine import Result, RunError, RunResult, level_accuracies
-from coarse2fine.runs.result import aligned
+from coarse2fine._util.columns import Better, Worse, aligned
 from coarse2fine.runs.statistics import mean_and_error
+from coarse2fine.runs.tables import accuracy_rows
 from coarse2fine.training.evaluation import Scores
 from coarse2fine.training.trainer import Trainer
 
@@ -115,6 +116,20 @@ def test_a_missing_run_leaves_its_cells_empty():
     ends = [lines[0].index(name) + len(name) for name in ("gain of continuous", "gain of staged")]
     assert lines[2][: ends[0]].split() == ["1", "20.00", "50.00"]
     assert lines[2][ends[0] : ends[1]].split() == ["+30.00"]
+
+
+def test_the_mean_gain_is_marked_only_where_it_is_beyond_chance():
+    def mark(*gains):
+        pairs = [(run("baseline", s, 0.3), run("staged", s, 0.3 + g)) for s, g in enumerate(gains)]
+        rows = accuracy_rows(result(*(each for pair in pairs for each in pair)))
+        cells = [cell for row in rows for cell in row if type(cell) is not str]
+        assert cells in ([], [rows[-2][-1]])  # of the row of means
+        return [type(cell) for cell in cells]
+
+    assert mark(0.04, 0.05, 0.06) == [Better]
+    assert mark(-0.04, -0.05, -0.06) == [Worse]
+    assert mark(0.04, -0.05, 0.06) == []
+    assert mark(0.04, 0.05) == []  # of two seeds nothing is said
 
 
 def test_remarks_stand_below_the_table():

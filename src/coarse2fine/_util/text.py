@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterable
 
@@ -66,6 +67,28 @@ def first_line(error: BaseException) -> str:
     """
     text = str(error).strip() or type(error).__name__
     return brief(text.split("\n", 1)[0].rstrip("."))
+
+
+def duration(seconds: float) -> str:
+    """Return how long something takes, rounded up to seconds or, from a minute on, to minutes.
+
+    Examples:
+        >>> duration(41.2), duration(754), duration(7_500)
+        ('42 s', '13 min', '2 h 5 min')
+    """
+    whole = math.ceil(seconds)
+    return f"{whole} s" if whole < 60 else whole_minutes(seconds)
+
+
+def whole_minutes(seconds: float) -> str:
+    """Return a time rounded up to minutes.
+
+    Examples:
+        >>> whole_minutes(50), whole_minutes(754), whole_minutes(7_500)
+        ('1 min', '13 min', '2 h 5 min')
+    """
+    minutes = max(1, math.ceil(seconds / 60))
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from . import (
     paper,
     predict,
     report,
+    runs,
     train,
 )
 from .options import in_terms_of_options
@@ -44,6 +45,7 @@ COMMANDS = {
     "demo": demo,
     "data": data,
     "train": train,
+    "runs": runs,
     "report": report,
     "figure": figure,
     "hierarchy": hierarchy,

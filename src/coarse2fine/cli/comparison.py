@@ -10,7 +10,9 @@ from pathlib import Path
 from ..runs.config import Config
 from ..runs.directory import is_begun_comparison
 from ..runs.result import Result
-from ..training.progress import JsonLines, TensorBoard, TerminalProgress, Watcher, Watchers
+from ..runs.tables import level_rows, told
+from ..training.progress import JsonLines, TensorBoard, Watcher, Watchers
+from ..training.terminal import TerminalProgress
 from .process import is_first, say, show
 
 
@@ -76,10 +78,10 @@ def report(result: Result, *, as_json: bool) -> None:
         content = {"event": "result", "path": str(result.path), **result.to_dict()}
         show(json.dumps(content))
         return
-    show(f"{result}\n")
-    levels = result.level_table()
+    show(*told(result), "")
+    levels = level_rows(result)
     if levels:
-        show(f"test accuracy at each level of the first seed's hierarchy:\n{levels}\n")
+        show("test accuracy at each level of the first seed's hierarchy:", levels, "")
     path = result.path
     commands = f"c2f report {path} shows it, c2f predict {path} … uses the best model"
     show(f"{path} holds it all; {commands}.")

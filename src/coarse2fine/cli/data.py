@@ -64,7 +64,7 @@ def command(
     from ..data.sampling import sample
     from ..runs.hierarchies import read_tree
     from ..runs.parsers import one_or_several
-    from ..runs.result import aligned, counts_of_labels
+    from ..runs.result import counts_of_labels
 
     if examples is not None:
         _check_examples(examples, names)
@@ -79,7 +79,7 @@ def command(
             show(json.dumps(statistics(name, data) | told))
     else:
         rows = [[_shown(cell) for cell in statistics(*each).values()] for each in found.items()]
-        show(aligned([HEADINGS, *rows]))
+        show([HEADINGS, *rows])
         for name, data in found.items():
             if data.with_class():
                 show(f"{name}: {counts_of_labels(data.with_class())}")

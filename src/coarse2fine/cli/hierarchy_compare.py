@@ -93,9 +93,7 @@ def command(
         for pair in pairs:
             show(json.dumps(_to_dict(pair)))
         return
-    from ..runs.result import aligned
-
-    show(aligned(list(_rows(sources, pairs))))
+    show(list(_rows(sources, pairs)))
 
 
 def _trained(source: Path) -> list[Path]:

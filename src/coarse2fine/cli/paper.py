@@ -135,12 +135,13 @@ def _check_only_source(source: Path | None, *others: Any) -> None:
 
 def _summarise(source: Path, out: Path | None, *, as_json: bool) -> None:
     """Show all rows of the paper's tables, and write table and figure."""
-    from ..experiments.summary import summarise, table
+    from ..experiments.summary import summarise, told
 
     lines = summarise(source, out)
-    show(json.dumps([line.to_dict() for line in lines]) if as_json else table(lines))
-    if not as_json:
-        show(f"\nTable and figure are in {out or source}.")
+    if as_json:
+        show(json.dumps([line.to_dict() for line in lines]))
+        return
+    show(*told(lines), f"\nTable and figure are in {out or source}.")
 
 
 def _check_only_drawn(**others: Any) -> None:
@@ -171,12 +172,11 @@ def _run(wanted: Reproduction, executor: str) -> dict[Task, BaseException]:
 def _show(results: Results, folder: Path | None, *, as_json: bool) -> None:
     """Show results, and the folder that table and figure are in; None where they are in none."""
     from ..experiments.content import results_to_dict
-    from ..experiments.tables import table
+    from ..experiments.tables import told
 
     if as_json:
         show(json.dumps(results_to_dict(results)))
         return
-    show(results.heading)
-    show(table(results))
+    show(results.heading, *told(results))
     if folder is not None:
         show(f"\nTable and figure are in {folder}.")

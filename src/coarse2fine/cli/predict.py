@@ -222,7 +222,7 @@ def _output(out: Path | None) -> Iterator[Output]:
 def _bar() -> Iterator[Output]:
     """Show on terminals how many there were so far, and how many a second."""
     from ..errors import require
-    from ..training.progress import plain_console
+    from ..training.terminal import plain_console
 
     progress = require("rich.progress", "train")
     console = plain_console()

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
+from .._util.columns import Rows, as_text
 from .._util.files import writing
 from .._util.text import JOINERS, printable
 
@@ -26,15 +27,30 @@ def is_first() -> bool:
     return all(os.environ.get(name, "0") == "0" for name in _RANKS)
 
 
-def show(text: str) -> None:
-    """Write a result to the standard output, once for all processes.
+def show(*parts: str | Rows) -> None:
+    """Write results to the standard output, once for all processes.
 
-    Names in it may be anyone's, so nothing in it steers the terminal.
+    Names in them may be anyone's, so nothing in them steers the terminal.
+
+    Args:
+        *parts: Lines of text, and tables, which are made for people where it is a terminal.
     """
-    if is_first():
-        with writing(Path("the standard output")):
-            sys.stdout.write(f"{printable(text, keep=_KEPT)}\n")
-            sys.stdout.flush()
+    if not is_first():
+        return
+    has_table = any(not isinstance(part, str) for part in parts)
+    with writing(Path("the standard output")):
+        if has_table and is_terminal(sys.stdout):
+            from .tables import write_parts
+
+            write_parts(parts)
+        else:
+            sys.stdout.write(f"{printable(as_text(parts), keep=_KEPT)}\n")
+        sys.stdout.flush()
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal on which the cursor and the colours can be set."""
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def say(text: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any
 
-from .._util.text import printable
-from ..errors import require
+from .._util.text import printable, whole_minutes
+from ..errors import RunError
+from ..runs.directory import Run
 from ..runs.result import RunResult
-from ..training.progress import plain_console
+from ..training.terminal import clusters_of, folded, live, plain_console, standing
 from .declaration import Setting
 from .runner import Observer
 from .tasks import Task
@@ -67,38 +69,30 @@ def _work(setting: Setting) -> float:
 
 
 class Board(Observer):
-    """A line for each training that ends, and a bar over all where there is a terminal."""
+    """A line for each training that ends; on a terminal, one for all and for each at work, too."""
 
     def __init__(self) -> None:
-        progress = require("rich.progress", "train")
         self._console: Any = plain_console()
-        self._bar: Any = progress.Progress(
-            progress.TextColumn("{task.completed:.0f} of {task.total:.0f} runs"),
-            progress.BarColumn(),
-            progress.TextColumn("{task.fields[left]}  {task.fields[now]}", markup=False),
-            console=self._console,
-            disable=not self._console.is_terminal,
-            transient=True,
-        )
-        self._id: Any = None
+        self._now: tuple[str, ...] = ()
+        self._num_clusters: dict[Task, tuple[int, ...]] = {}
         self._estimate = Estimate([], 1)
         self._begun: dict[Task, float] = {}
         self._total = 0
+        self._live: Any = live(self._console, self._shown)  # last: it asks what is shown at once
 
     def begin(self, tasks: list[Task], workers: int) -> None:
         """Show how much there is to do."""
         self._estimate, self._total = Estimate(tasks, workers), len(tasks)
         self._console.print(f"{len(tasks)} runs to do, {workers} at a time")
-        self._id = self._bar.add_task("", total=len(tasks), left="", now="")
-        self._bar.start()
+        if self._console.is_interactive:
+            self._live.start()
 
     def running(self, tasks: list[Task]) -> None:
         """Show what is at work."""
         for task in tasks:
             self._begun.setdefault(task, time.monotonic())
-        if self._console.is_terminal:
-            now = "; ".join(f"{task}, epoch {task.epochs_done}" for task in tasks)
-            self._bar.update(self._id, left=self._time_left(), now=printable(now))
+        if self._console.is_interactive:
+            self._now = tuple(map(self._line, tasks))
 
     def done(self, task: Task, result: RunResult) -> None:
         """Write a line."""
@@ -122,17 +116,34 @@ class Board(Observer):
 
     def close(self) -> None:
         """Nothing more happens."""
-        self._bar.stop()
+        self._live.stop()
 
     def _end(self, task: Task, seconds: float | None) -> None:
         self._begun.pop(task, None)
         self._estimate.done(task, seconds)
-        self._bar.update(self._id, completed=self._total - len(self._estimate.left))
 
     def _say(self, task: Task, what: str) -> None:
-        done = self._total - len(self._estimate.left)
-        text = f"{done} of {self._total}: {task}: {what}{self._time_left('; ')}"
+        text = f"{self._done} of {self._total}: {task}: {what}{self._time_left('; ')}"
         self._console.print(printable(text))
+
+    def _shown(self) -> Any:
+        """Return how far all is, and below it a line for each training at work."""
+        first = f"{self._done} of {self._total} runs{self._time_left('; ')}"
+        return folded("\n".join((first, *self._now)))
+
+    def _line(self, task: Task) -> str:
+        """Return where a training at work is, as far as its files tell from here."""
+        told = ""
+        # What is wrong, whoever trains it says.
+        with suppress(RunError, ValueError, OSError):
+            clusters = self._num_clusters.get(task) or clusters_of(task.path)
+            self._num_clusters[task] = clusters
+            told = standing(Run(task.path).metrics(), clusters)
+        return f"  {task}  epoch {task.epochs_done}  {told}".rstrip()
+
+    @property
+    def _done(self) -> int:
+        return self._total - len(self._estimate.left)
 
     def _time_left(self, before: str = "") -> str:
         now = time.monotonic()
@@ -141,14 +152,3 @@ class Board(Observer):
         if math.isnan(seconds) or not self._estimate.left:
             return ""
         return f"{before}{whole_minutes(seconds)} left"
-
-
-def whole_minutes(seconds: float) -> str:
-    """Return a time that is only estimated, rounded up to minutes.
-
-    Examples:
-        >>> whole_minutes(50), whole_minutes(754), whole_minutes(7_500)
-        ('1 min', '13 min', '2 h 5 min')
-    """
-    minutes = max(1, math.ceil(seconds / 60))
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

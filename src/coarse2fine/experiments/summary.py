@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._util.columns import Rows, aligned, as_text
 from .._util.files import write_atomically
 from ..data.load import SETS
 from ..figures import against
 from ..figures.style import Panel, save
-from ..runs.result import BASELINE, aligned, mean_epochs
+from ..runs.result import BASELINE, mean_epochs
 from ..runs.statistics import paired, plus_minus
 from . import SUMMARY
 from .content import read_all
@@ -18,7 +19,7 @@ from .declaration import Published, Setting
 from .lines import NOT_RUN, Line, lines_of
 from .paper.real import LABELS, WHOLE
 from .reproduce import FIGURE_FORMATS
-from .tables import Format, interval, markdown
+from .tables import Format, interval, markdown, shown_gain
 
 HEADINGS = (
     "setting",
@@ -39,19 +40,27 @@ HOURS = {BASELINE: 0.025, "staged": 0.07}
 SIDES = {"shapes": 64, "tiny-imagenet": 64}  # of images that are not 32 pixels wide
 
 
-def table(lines: Sequence[Line], write: Format = aligned) -> str:
+def told(lines: Sequence[Line], quote: str = "") -> list[str | Rows]:
     """Return a table of what has been run, how reduced settings differ, and one of the rest.
+
+    Args:
+        lines: See `lines_of`.
+        quote: What commands are put between. Defaults to nothing.
+    """
+    rows = [list(HEADINGS), *_cells([line for line in lines if line.row])]
+    rest = [[*cells, f"{quote}{command}{quote}"] for *cells, command in _missing(lines)]
+    blocks: list[list[Any]] = [[rows], notes(lines), [[list(TO_RUN), *rest]] if rest else []]
+    return [part for block in blocks if block for part in ("", *block)][1:]
+
+
+def table(lines: Sequence[Line], write: Format = aligned) -> str:
+    """Return what `told` tells as text.
 
     Args:
         lines: See `lines_of`.
         write: Turns rows of cells into text, see `tables.table`. Defaults to plain text.
     """
-    rows = [list(HEADINGS), *_cells([line for line in lines if line.row])]
-    rest = list(_missing(lines))
-    if write is not aligned:
-        rest = [[*cells, f"`{command}`"] for *cells, command in rest]
-    parts = [write(rows), "\n".join(notes(lines)), write([list(TO_RUN), *rest]) if rest else ""]
-    return "\n\n".join(part for part in parts if part)
+    return as_text(told(lines, "" if write is aligned else "`"), write)
 
 
 def notes(lines: Sequence[Line]) -> list[str]:
@@ -99,7 +108,7 @@ def _cells(lines: Sequence[Line]) -> Iterator[list[str]]:
 def _measured(line: Line) -> list[str]:
     plain = [_shown(line.baseline), _published(line.paper, BASELINE)]
     gain = line.gain
-    both = ["", ""] if gain is None else [plus_minus((gain.mean, gain.error), "+"), interval(gain)]
+    both = ["", ""] if gain is None else [shown_gain(gain), interval(gain)]
     paper = _published(line.paper, line.variant.name, "+")
     return [str(len(line.runs)), _length(line), *plain, *both, paper, line.remark]
 

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from .._util.columns import Rows, aligned, as_text, marked
 from ..runs.best import choose
-from ..runs.result import BASELINE, aligned, mean_epochs
+from ..runs.result import BASELINE, mean_epochs
 from ..runs.statistics import Paired, errors_below, paired, plus_minus
 from .declaration import CHOSEN, FULL
 from .figures import table_cells, table_headings
@@ -26,17 +27,26 @@ HEADINGS = (
     "paper",
 )
 COSTS = ("in all", "minutes")
-Format = Callable[[Sequence[Sequence[str]]], str]
+Format = Callable[[Rows], str]
+
+
+def told(results: Results) -> list[str | Rows]:
+    """Return a table of all settings and methods, and below it what to bear in mind."""
+    return [_table_rows(results), *(f"note: {note}" for note in notes(results))]
 
 
 def table(results: Results, write: Format = aligned) -> str:
-    """Return a table of all settings and methods, and what to bear in mind.
+    """Return what `told` tells as text.
 
     Args:
         results: What came out.
         write: Turns rows of cells into text. Defaults to columns in plain text; `markdown` is
             the other.
     """
+    return as_text(told(results), write)
+
+
+def _table_rows(results: Results) -> list[list[str]]:
     rows = [list(HEADINGS)]
     for row in results.rows:
         rows += _rows(row)
@@ -45,10 +55,10 @@ def table(results: Results, write: Format = aligned) -> str:
     if headings := table_headings(results.figure):
         measures = partial(_measured, results.figure)
         rows = _beside(rows, [headings, *_of_lines(results, measures)])
-    return "\n".join([write(rows), *(f"note: {note}" for note in notes(results))])
+    return rows
 
 
-def markdown(rows: Sequence[Sequence[str]]) -> str:
+def markdown(rows: Rows) -> str:
     """Return rows of cells as a Markdown table.
 
     Examples:
@@ -196,7 +206,7 @@ def _compared(row: Row, name: str, rule: str | None = None) -> list[str]:
     if not differences:
         return [*cells, "", "", ""]
     found = paired(differences)
-    return [*cells, plus_minus((found.mean, found.error), "+"), interval(found), _wins(found)]
+    return [*cells, shown_gain(found), interval(found), _wins(found)]
 
 
 def _accuracy(values: list[float], epochs: str) -> list[str]:
@@ -204,6 +214,11 @@ def _accuracy(values: list[float], epochs: str) -> list[str]:
         return ["0", "", ""]
     found = paired(values)
     return [str(found.runs), epochs, plus_minus((found.mean, found.error))]
+
+
+def shown_gain(found: Paired) -> str:
+    """Return a gain with its standard error, marked as better or worse where that is clear."""
+    return marked(plus_minus((found.mean, found.error), "+"), found.direction)
 
 
 def interval(found: Paired) -> str:

@@ -273,7 +273,10 @@ class Run:
 def comparison_remarks(path: Path) -> tuple[str, ...]:
     """Return what to bear in mind about a comparison; nothing where it is not done."""
     file = path / RESULT
-    found = _parsed(file).get("remarks", []) if file.is_file() else []
+    content = _parsed(file) if file.is_file() else {}
+    found = content.get("remarks", []) if isinstance(content, dict) else None
+    if not isinstance(found, list):
+        raise RunError(f"{file} is damaged: it does not hold what a comparison has.")
     return tuple(map(str, found))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import tempfile
@@ -18,6 +19,8 @@ from .config import HIERARCHY_WORDS
 from .directory import COMPARISON, CONFIG, OLD_VERSION
 
 LOCK = ".lock"
+# Of the system, where it has locks of this kind.
+_fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 _PATHS = ("data", "hierarchy")  # settings that may be written in more than one way
 
 
@@ -121,6 +124,26 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process of this machine keeps a run directory for itself."""
+    lock = path / LOCK
+    if not lock.is_file():
+        return False
+    if _fcntl is None:  # a try for a moment, as Windows tells in no other way
+        try:
+            with require("filelock", "train").FileLock(lock, timeout=0):
+                return False
+        except TimeoutError:
+            return True
+    # Shared, so that several may ask at a time, and on a handle that cannot write.
+    with lock.open("rb") as file:
+        try:
+            _fcntl.flock(file, _fcntl.LOCK_SH | _fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _short(value: Any) -> str:

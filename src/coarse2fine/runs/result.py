@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._util.columns import aligned, as_text
 from .._util.files import Json
-from .._util.text import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
-from ..metrics import level_accuracies
 from .directory import HAS_CLASS, PREDICTIONS, Run
-from .statistics import mean_and_error, plus_minus, standard_error
+from .statistics import mean_and_error
 
 if TYPE_CHECKING:
     from torch import nn
@@ -146,8 +145,9 @@ class RunResult:
             value = getattr(self, name)
             if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
                 raise ValueError(f"{name} is {short(value)}")
-        floats = (self.accuracy, self.val_accuracy or 0, self.all_seconds, *self.by_rule.values())
-        if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in floats):
+        told = (self.accuracy, self.val_accuracy or 0, self.all_seconds, self.all_epochs)
+        numbers = (*told, *self.by_rule.values())
+        if not all(isinstance(x, int | float) and abs(x) < sys.float_info.max for x in numbers):
             raise ValueError("it lacks numbers")
         if not all(type(count) is int for count in self.num_clusters):
             raise ValueError(f"num_clusters is {short(self.num_clusters)}")
@@ -275,13 +275,10 @@ class Result:
 
     def level_table(self) -> str:
         """Return the test accuracy at each level of the first seed's hierarchy."""
-        first = next((run for run in self.runs if run.num_clusters), None)
-        if first is None:
-            return ""
-        hierarchy = first.hierarchy()
-        rows = [["clusters", *map(str, hierarchy.num_clusters)]]
-        runs = [run for run in self.runs if run.seed == first.seed]
-        return aligned([*rows, *([run.method, *_level_cells(run, hierarchy)] for run in runs)])
+        from .tables import level_rows
+
+        rows = level_rows(self)
+        return aligned(rows) if rows else ""
 
     def plot(self, kind: str = "curves", method: str | None = None) -> Any:
         """Return a plotly figure; it needs the extra ``report``.
@@ -301,35 +298,14 @@ class Result:
 
     def table(self) -> str:
         """Return the test accuracies and gains of each seed, with their means."""
-        gained = [f"gain of {method}" for method in self.methods if self.gains(method)]
-        header = ["seed", *self.methods, *gained]
-        seeds = dict.fromkeys(run.seed for run in self.runs)
-        return aligned([header, *map(self._row, seeds), self._mean_row(), self._epochs_row()])
+        from .tables import accuracy_rows
+
+        return aligned(accuracy_rows(self))
 
     def __str__(self) -> str:
-        told = [str(self.choice), *map(str, self.verdicts.values())]
-        notes = [f"note: {remark}" for remark in self.remarks]
-        return "\n".join([*told, "", "test accuracy:", self.table(), *notes])
+        from .tables import told
 
-    def _row(self, seed: int) -> list[str]:
-        of_seed = {run.method: run for run in self.runs if run.seed == seed}
-        cells = [f"{100 * of_seed[m].accuracy:.2f}" if m in of_seed else "" for m in self.methods]
-        plain = of_seed.get(BASELINE)
-        others = [of_seed.get(m) for m in self.methods if m != BASELINE and self.gains(m)]
-        gains = [
-            f"{100 * (r.accuracy - plain.accuracy):+.2f}" if r and plain else "" for r in others
-        ]
-        return [str(seed), *cells, *gains]
-
-    def _mean_row(self) -> list[str]:
-        means = [_shown(self.accuracies(method)) for method in self.methods]
-        gains = [_shown(gains, "+") for gains in map(self.gains, self.methods) if gains]
-        return ["mean", *means, *gains]
-
-    def _epochs_row(self) -> list[str]:
-        has_more = any(run.hierarchy_epochs for run in self.runs)
-        name = "epochs + those for the hierarchy" if has_more else "epochs"
-        return [name, *(mean_epochs(self.of(method)) for method in self.methods)]
+        return as_text(told(self))
 
 
 def mean_epochs(runs: Sequence[RunResult]) -> str:
@@ -343,16 +319,6 @@ def mean_epochs(runs: Sequence[RunResult]) -> str:
     own = f"{np.mean([run.epochs for run in runs]):.0f}"
     more = float(np.mean([run.hierarchy_epochs or 0 for run in runs]))
     return f"{own} + {more:.0f}" if more else own
-
-
-def _level_cells(run: RunResult, hierarchy: Hierarchy) -> list[str]:
-    try:
-        levels = level_accuracies(*run.predictions(), hierarchy)
-    except (ValueError, TypeError) as error:
-        path = run.path / PREDICTIONS
-        text = brief(str(error).removeprefix(f"{path}: "))
-        raise RunError(f"{path} is damaged: {text}") from None
-    return [f"{100 * value:.1f}" for value in levels]
 
 
 def counts_of_labels(with_class: Mapping[str, Sequence[int]]) -> str:
@@ -373,23 +339,3 @@ others a coarser label; accuracies count those with a class.'
         f"{listed} samples have a class, the others a coarser label; accuracies count those with "
         f"a class."
     )
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of cells as lines with aligned columns.
-
-    Examples:
-        >>> print(aligned([["seed", "accuracy"], ["0", "31.5"]]))
-        seed  accuracy
-           0      31.5
-    """
-    width = max(map(len, rows))
-    full = [[*row, *[""] * (width - len(row))] for row in rows]
-    widths = [max(len(row[column]) for row in full) for column in range(width)]
-    lines = ("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in full)
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _shown(values: Sequence[float], sign: str = "") -> str:
-    percent = [100 * value for value in values]
-    return plus_minus((float(np.mean(percent)), standard_error(percent)), sign) if percent else ""

@@ -60,6 +60,11 @@ class Paired:
         return self.has_width and (self.low > 0 or self.high < 0)
 
     @property
+    def direction(self) -> int:
+        """1 or -1 for a gain or a loss that is clear, else 0."""
+        return (1 if self.mean > 0 else -1) if self.is_clear else 0
+
+    @property
     def interval(self) -> str:
         """The interval in words."""
         return f"95 % interval {self.low:+.2f} to {self.high:+.2f}"
@@ -114,6 +119,7 @@ def plus_minus(pair: tuple[float, float | None], sign: str = "") -> str:
         ('31.53', '31.53')
     """
     mean, error = pair
+    mean = mean if abs(mean) > SAME else 0.0  # rounding alone is no loss
     # Halves away from zero, so that the same mean is the same text, however it was added up.
     text = f"{mean + math.copysign(5e-7, mean):{sign}.2f}"
     return text if error is None or math.isnan(error) else f"{text} ± {error:.2f}"

@@ -28,6 +28,11 @@ class Verdict:
     sentence: str
     gain: Paired
 
+    @property
+    def direction(self) -> int:
+        """1 where it helped, -1 where it hurt, 0 where that cannot be told."""
+        return {"helped": 1, "hurt": -1}.get(self.word, 0)
+
     def __str__(self) -> str:
         return self.sentence
 

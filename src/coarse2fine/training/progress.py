@@ -1,4 +1,4 @@
-"""Who is told what a training does: nobody, a terminal, a program, TensorBoard."""
+"""Who is told what a training does: nobody, a program, TensorBoard; a person by terminal.py."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .._util.files import Json, writing
-from .._util.text import printable
 from ..errors import require
 from ..runs.config import Config
 from ..runs.directory import Metrics
 from ..runs.result import RunResult
-
-
-def plain_console() -> Any:
-    """Return a console of rich on the standard error that takes no text for its markup."""
-    return require("rich.console", "train").Console(
-        stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False
-    )
 
 
 class Watcher:
@@ -84,59 +76,6 @@ class Watchers(Watcher):
         """Tell all."""
         for watcher in self.watchers:
             watcher.close()
-
-
-class TerminalProgress(Watcher):
-    """Shows a bar for each training where there is a terminal, and a line when it is done."""
-
-    def __init__(self) -> None:
-        progress = require("rich.progress", "train")
-        console = plain_console()
-        self._console = console
-        self._bars = progress.Progress(
-            progress.TextColumn("{task.description}", markup=False),
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[shown]}", markup=False),
-            progress.TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._bars.start()
-        self._task: Any = None
-
-    def note(self, text: str) -> None:
-        """Show it as a line."""
-        self._console.print(printable(text))
-
-    def begin(self, path: Path, method: str, seed: int, epochs: int) -> None:  # noqa: ARG002
-        """Show a bar."""
-        name = printable(f"seed {seed} {method}")
-        self._task = self._bars.add_task(name, total=epochs, shown="")
-
-    def epoch(self, metrics: Metrics) -> None:
-        """Move the bar on."""
-        accuracy, level = metrics["accuracy"], metrics["level"]
-        shown = "" if accuracy is None else f"accuracy {100 * accuracy:.1f}"
-        shown += "" if level is None else f" level {level}"
-        self._bars.update(self._task, completed=metrics["epoch"], shown=shown, refresh=True)
-
-    def end(self, result: RunResult) -> None:
-        """Replace the bar by a line."""
-        if self._task is not None:
-            self._bars.remove_task(self._task)
-            self._task = None
-        self._console.print(
-            printable(
-                f"seed {result.seed} {result.method}: test accuracy {100 * result.accuracy:.2f}, "
-                f"best epoch {result.best_epoch}, {result.epochs} epochs, {result.seconds:.0f} s"
-            )
-        )
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-        self._bars.stop()
 
 
 class JsonLines(Watcher):
