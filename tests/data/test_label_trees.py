@@ -131,6 +131,25 @@ def test_an_unknown_name_is_told_with_its_row_and_the_nearest_one(write, tree):
         load_data((np.zeros((3, 2)), ["cat", "animal", "buss"]), hierarchy=tree)
 
 
+def test_a_label_may_be_any_name_that_a_node_is_known_by(write):
+    # A pet is an animal of a level of its own, and the bike is the only one with two wheels.
+    tree = Hierarchy.from_taxonomy(
+        {"animal": {"pet": ["cat", "dog"]}, "thing": {"car": ["van", "bus"], "2": {"1": ["bike"]}}}
+    )
+    assert len(tree.levels) == 3
+    labels = ["cat", "pet", "van", "2", "animal"]
+    meant = ["cat", "animal", "van", "bike", "animal"]
+    rows = write("rows.csv", [("x", "label"), *enumerate(labels)])
+    inputs = np.zeros((5, 2), np.float32)
+    for data in (rows, (inputs, labels)):
+        train = load_data(data, hierarchy=tree).train
+        assert (names_of(train), train.class_names) == (meant, tree.class_names)
+    only = load_data((inputs, ["cat", "dog", "van", "bus", "pet"]), hierarchy=tree).train
+    assert names_of(only) == ["cat", "dog", "van", "bus", "animal"]
+    finest = load_data((inputs, ["cat", "2", "van", "bus", "1"]), hierarchy=tree).train
+    assert (finest.hierarchy, finest.targets.tolist()) == (None, [0, 4, 2, 3, 4])
+
+
 def test_python_objects_may_have_names_of_any_node_too(tree):
     inputs = np.zeros((3, 2), np.float32)
     source = load_data(
