@@ -188,6 +188,16 @@ class Nodes:
         """The node of each name that means just one: those of `names`, and further ones."""
         return {name: node for name, node in self._lookup.items() if name not in self._several}
 
+    def no_class(self, name: str) -> str:
+        """Return what a name may mean that is none of a class, to be added to an error.
+
+        Args:
+            name: It was given where only classes may be.
+        """
+        if name in self._lookup:
+            return " It is a cluster; give only samples that are labelled with their class."
+        return did_you_mean(name, self.names[: self.num_classes])
+
     def _find(self, name: Any) -> int:
         node = self._lookup.get(name) if isinstance(name, str) else None
         if node is not None and name not in self._several:

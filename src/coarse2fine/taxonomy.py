@@ -23,7 +23,7 @@ from ._hierarchy.levels import check_names
 from ._util.arrays import IntArray
 from ._util.files import check_is_file, parse_json
 from ._util.tables import csv_rows
-from ._util.text import brief
+from ._util.text import brief, did_you_mean
 from .nodes import Nodes
 
 Parts = tuple[list[IntArray], list[str], list[list[str]], dict[str, str]]
@@ -216,7 +216,10 @@ def _check_classes(found: dict[str, Branch], class_names: Sequence[str]) -> tupl
         raise ValueError(f"class_names must differ from each other. Got {twice[0]!r} twice.")
     if missing or unknown:
         what = f"lacks {missing[0]!r}" if missing else f"has {min(unknown)!r} besides"
-        raise ValueError(f"the taxonomy's classes must be those of class_names, but it {what}.")
+        hint = did_you_mean(missing[0], unknown) if missing else ""
+        raise ValueError(
+            f"the taxonomy's classes must be those of class_names, but it {what}.{hint}"
+        )
     return names
 
 

@@ -131,6 +131,25 @@ def test_an_unknown_name_is_told_with_its_row_and_the_nearest_one(write, tree):
         load_data((np.zeros((3, 2)), ["cat", "animal", "buss"]), hierarchy=tree)
 
 
+@pytest.mark.parametrize("target", [(), ("group", "group")])
+def test_columns_of_labels_are_named_once(write, target):
+    path = write("rows.csv", [("x", "group", "kind"), (1, "a", "b"), (2, "c", "")])
+    with pytest.raises(ValueError, match="target must name one column or more, and each of them"):
+        load_data(path, target=target)
+
+
+def test_a_folder_that_the_tree_does_not_know_is_told_with_the_nearest(tmp_path, tree):
+    for name in ("cat", "animal", "buss"):
+        write_image(tmp_path / name / "1.png", photo(8, 8))
+    with pytest.raises(ValueError, match=r"/buss is of a class .* Did you mean 'bus'\?"):
+        load_data(tmp_path, hierarchy=tree)
+
+
+def test_a_label_that_is_missing_among_python_objects_is_named(tree):
+    with pytest.raises(TypeError, match="strings. Got None for sample 2"):
+        load_data((np.zeros((3, 2)), ["cat", "animal", None]), hierarchy=tree)
+
+
 def test_a_label_may_be_any_name_that_a_node_is_known_by(write):
     # A pet is an animal of a level of its own, and the bike is the only one with two wheels.
     tree = Hierarchy.from_taxonomy(
@@ -248,7 +267,10 @@ def test_images_in_parquet_may_have_columns_of_several_depths(tmp_path):
         ),
         (
             ("m", "", "dog"),
-            "row 7: the label in the column 'group' is missing; only the finest labels may be",
+            (
+                "row 7: the label in the column 'group' is missing; only the finest labels may be, and "
+                "the columns go from the coarsest to the finest: group, kind. Fill it in"
+            ),
         ),
         (("m", "", ""), "row 7: the label in the column 'group' is missing"),
     ],

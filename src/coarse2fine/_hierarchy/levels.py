@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import IntArray, is_tensor, to_integers
+from .._util.text import did_you_mean
 
 FORMAT = "coarse2fine-hierarchy"
 VERSION = 1
@@ -266,10 +267,15 @@ def match_names(own: Sequence[str] | None, wanted: Sequence[str], num_classes: i
         wanted: The class names of some data.
         num_classes: How many classes the hierarchy has.
     """
-    if num_classes != len(wanted):
-        raise ValueError(f"the hierarchy has {num_classes} classes, the data {len(wanted)}.")
     places = {name: place for place, name in enumerate(wanted if own is None else own)}
     missing = [name for name in wanted if name not in places]
     if missing:
-        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
+        hint = did_you_mean(missing[0], places.keys() - set(wanted))
+        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.{hint}")
+    if num_classes != len(wanted):
+        others = sorted(places.keys() - set(wanted))
+        lacking = f"; the data has no class {others[0]!r}" if others else ""
+        raise ValueError(
+            f"the hierarchy has {num_classes} classes, the data {len(wanted)}{lacking}."
+        )
     return [places[name] for name in wanted]

@@ -44,6 +44,11 @@ class GivenTree:
         found = self._given() if callable(self._given) else self._given
         return None if found is None or found.class_names is None else found
 
+    @property
+    def kind(self) -> str:
+        """What the names of `names` are called in an error."""
+        return "names of the hierarchy" if self.is_used else "classes"
+
     def names(self, found: tuple[str, ...], class_names: Sequence[str] | None) -> tuple[str, ...]:
         """Return the names of all labels that there can be, in the order of their numbers.
 
@@ -211,6 +216,7 @@ def branches_of(columns: Mapping[str, Sequence[str]], place: Callable[[int], str
             empty = list(columns)[row.index("")]
             raise ValueError(
                 f"{place(number)}: the label in the column {empty!r} is missing; only the finest "
-                f"labels may be, so fill it in or remove the row."
+                f"labels may be, and the columns go from the coarsest to the finest: "
+                f"{', '.join(columns)}. Fill it in or remove the row."
             )
     return [row[:depth] for row, depth in zip(rows, depths, strict=True)]
