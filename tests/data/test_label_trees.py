@@ -268,8 +268,8 @@ def test_images_in_parquet_may_have_columns_of_several_depths(tmp_path):
         (
             ("m", "", "dog"),
             (
-                "row 7: the label in the column 'group' is missing; only the finest labels may be, and "
-                "the columns go from the coarsest to the finest: group, kind. Fill it in"
+                "row 7: the label in the column 'group' is missing; only the finest labels may be, "
+                "and the columns go from the coarsest to the finest: group, kind. Fill it in"
             ),
         ),
         (("m", "", ""), "row 7: the label in the column 'group' is missing"),
