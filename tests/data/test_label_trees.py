@@ -248,6 +248,21 @@ def test_json_lines_and_parquet_may_lack_labels_as_null(tmp_path):
     assert names_of(train) == ["p", "a", "r", "q"]
 
 
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_images_in_parquet_may_have_names_of_any_node(tmp_path, tree, is_encoded):
+    images = [{"bytes": encoded(photo(8, 8, seed)), "path": None} for seed in range(4)]
+    names = ["cat", "thing", "dog", "bus"]
+    labels = pa.array(names).dictionary_encode() if is_encoded else pa.array(names)
+    pq.write_table(pa.table({"img": images, "label": labels}), tmp_path / "train.parquet")
+    train = load_data(tmp_path / "train.parquet", hierarchy=tree).train
+    assert names_of(train) == names
+    assert np.array_equal(train.inputs[1].permute(1, 2, 0), photo(8, 8, 1))
+    plain = load_data(tmp_path / "train.parquet").train
+    assert (plain.class_names, plain.targets.tolist()) == (tuple(sorted(names)), [1, 3, 2, 0])
+    other = load_data(tmp_path / "train.parquet", class_names=names).train
+    assert other.targets.tolist() == [0, 1, 2, 3]
+
+
 def test_images_in_parquet_may_have_columns_of_several_depths(tmp_path):
     images = [{"bytes": encoded(photo(8, 8, seed)), "path": None} for seed in range(4)]
     rows = {"img": images, "coarse": [0, 0, 1, 0], "fine": [2, None, 3, 4]}
