@@ -144,12 +144,15 @@ def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Int
     0 is right, 1 a wrong class of the right lowest cluster, and so on up to the number of
     levels, where not even the coarsest cluster is right.
     """
-    predictions, targets = pair(predictions, targets)
+    predictions, targets = (
+        to_class_indices(found, hierarchy.num_classes, f"heights are of classes, so {what}")
+        for found, what in zip(pair(predictions, targets), ("predictions", "targets"), strict=True)
+    )
     # Levels are nested: prediction and target disagree at the finest levels and agree from some
     # level upwards, so the number of levels at which they disagree is the height.
     heights = np.zeros(predictions.shape, np.int64)
-    for level in _depth(hierarchy):
-        heights += hierarchy.coarsen(predictions, level) != hierarchy.coarsen(targets, level)
+    for level in hierarchy.levels:
+        heights += level[predictions] != level[targets]
     return heights
 
 
@@ -204,7 +207,3 @@ def _cluster_predictions(scores: Array, level: IntArray) -> IntArray:
     probability = np.exp(scores - scores.max(axis=1, keepdims=True))
     totals = np.add.reduceat(probability[:, order], starts, axis=1)
     return np.asarray(totals.argmax(axis=1))
-
-
-def _depth(hierarchy: Hierarchy) -> range:
-    return range(len(hierarchy.levels))
