@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coarse2fine import LevelPredictor, fit, load_classifier
-from coarse2fine.cli.evaluate import labelled_samples
+from coarse2fine.cli.evaluate import classes_of, part_of_data
 from coarse2fine.inference.load import load_chosen
 
 PLACES = {"cat": (0, 0), "dog": (0, 3), "car": (9, 0), "bus": (9, 3)}
@@ -38,7 +38,7 @@ def run(tmp_path_factory):
 def expected(run, data, accuracy, new):
     """By the pieces that the command is made of."""
     trained = load_chosen(run)[1]
-    samples = labelled_samples(trained, str(data))
+    samples = classes_of(part_of_data(trained, str(data)), trained, "test")
     classifier = load_classifier(run)
     predictor = LevelPredictor(classifier.hierarchy, accuracy)
     classifier.level_predictor = predictor.fit(trained.logits(samples), samples.targets)

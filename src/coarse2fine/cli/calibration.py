@@ -75,10 +75,10 @@ def _held_out(trained: Trained, data: str | None, folder: Path | None) -> Split:
     from ..runs.config import GIVEN
     from ..runs.directory import Run
     from ..runs.restorer import Restorer
-    from .evaluate import labelled_samples
+    from .evaluate import classes_of, part_of_data
 
     if data is not None:
-        return labelled_samples(trained, data, folder=folder)
+        return classes_of(part_of_data(trained, data, folder=folder), trained, "labelled")
     if trained.config.data == GIVEN:
         raise ValueError("the run's data were Python objects; name labelled data by --calibrate.")
     return Restorer(folder).data(Run(trained.path)).test.with_class()
