@@ -1,5 +1,6 @@
 """What coarse2fine 0.1.0 has left: finished runs can be used, unfinished ones are refused."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -148,4 +149,33 @@ def test_what_is_not_done_cannot_be_used_and_nobody_is_told_to_resume_it(command
 def test_a_run_by_itself_is_not_gone_on_with_either():
     Path("unfinished/config.json").unlink()
     with pytest.raises(RunError, match="baseline was made by coarse2fine 0.1, which drew other"):
+        fit("animals.csv", out="unfinished", **SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "finished", "animals.csv", "--model", "net:make"],
+        ["predict", "finished", "animals.csv", "--model", "net:make"],
+        ["export", "finished", "--model", "net:make", "--out", "net.safetensors"],
+        ["report", "finished"],
+    ],
+)
+def test_runs_of_a_later_release_are_refused(command, capsys):
+    for path in Path("finished").rglob("config.json"):
+        path.write_text(path.read_text().replace('"version": 1,', '"version": 3,'))
+    assert run(command) == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(
+        r"error: finished/[\w/-]+/config.json cannot be used: a later release of coarse2fine wrote "
+        r"it, in version 3 of its format, and this release reads versions up to 2; update "
+        r"coarse2fine.",
+        message,
+    )
+
+
+def test_a_later_release_is_not_gone_on_with(tmp_path):
+    path = tmp_path / "unfinished" / "config.json"
+    path.write_text(path.read_text().replace('"version": 1,', '"version": 3,'))
+    with pytest.raises(RunError, match="^unfinished/config.json cannot be used: a later release"):
         fit("animals.csv", out="unfinished", **SETTINGS)
