@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ._hierarchy.files import read_content, write_content
 from ._hierarchy.levels import (
     FORMAT,
     VERSION,
@@ -21,7 +21,6 @@ from ._hierarchy.levels import (
 from ._hierarchy.tree import render
 from ._hierarchy.value import NestedLevels
 from ._util.arrays import IntArray, check_whole, is_tensor
-from ._util.files import parse_json, write_atomically
 from ._util.text import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
@@ -356,16 +355,7 @@ class Hierarchy(NestedLevels):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `save` writes, as plain lists and strings."""
-        groups = self.cluster_names
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "num_classes": self.num_classes,
-            "levels": [level.tolist() for level in self.levels[:-1]],
-            "class_names": None if self.class_names is None else list(self.class_names),
-            "cluster_names": None if groups is None else [list(group) for group in groups],
-            **({"other_names": dict(self.other_names)} if self.other_names else {}),
-        }
+        return {**self._content(), "levels": [level.tolist() for level in self.levels[:-1]]}
 
     @classmethod
     def from_dict(cls, content: Any) -> Hierarchy:
@@ -373,13 +363,18 @@ class Hierarchy(NestedLevels):
         return cls(*read_parts(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the hierarchy as JSON; an existing file is replaced whole or not at all."""
-        write_atomically(Path(path), json.dumps(self.to_dict(), ensure_ascii=False) + "\n")
+        """Write the hierarchy; an existing file is replaced whole or not at all.
+
+        Args:
+            path: A name that ends in ``.safetensors`` is written as such, which is smaller and
+                faster for many classes; any other as JSON.
+        """
+        write_content(Path(path), self._content())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Hierarchy:
         """Read a hierarchy that `save` wrote."""
-        content = parse_json(Path(path))
+        content = read_content(Path(path))
         try:
             return cls.from_dict(content)
         except (ValueError, TypeError) as error:
@@ -387,6 +382,19 @@ class Hierarchy(NestedLevels):
 
     def __repr__(self) -> str:
         return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters})"
+
+    def _content(self) -> dict[str, Any]:
+        """Return what a file holds, with levels that are arrays."""
+        groups = self.cluster_names
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "num_classes": self.num_classes,
+            "levels": self.levels[:-1],
+            "class_names": None if self.class_names is None else list(self.class_names),
+            "cluster_names": None if groups is None else [list(group) for group in groups],
+            **({"other_names": dict(self.other_names)} if self.other_names else {}),
+        }
 
     def _level(self, level: int) -> IntArray:
         return self.levels[self._index(level)]
