@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from ._candidates import Spans
 from ._linear_layer import NOTHING, Gradients, Layer, Wanted
 from ._linear_targets import Targets, targets_of
-from ._loss_checks import Options, check_layer, check_options
+from ._loss_checks import Options, check_layer, check_options, to_target
 from ._marginal import Partition
 
 
@@ -36,6 +36,7 @@ def level_linear_cross_entropy(
     With `spans`, targets may be nodes. A `partition` that is None is made where it is needed.
     """
     input, weight, bias = layer
+    target = to_target(target)
     check_layer(input, weight, bias, target, clusters, options.weight)
     check_options(target, options)
     dtype = _computing_type(input, weight)
