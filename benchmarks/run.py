@@ -16,6 +16,7 @@ from pathlib import Path
 
 import clustering
 import estimator
+import hierarchy
 import linear_loss
 import loss
 import measure
@@ -37,6 +38,7 @@ PARTS = {
     "loss": loss,
     "linear-loss": linear_loss,
     "clustering": clustering,
+    "hierarchy": hierarchy,
     "training": training,
     "methods": methods,
     "reading": reading,

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from ._candidates import Spans
 from ._linear_layer import NOTHING, Gradients, Layer, Wanted, layer_name
 from ._linear_targets import Targets, flat_targets, targets_of
-from ._loss_checks import Options, check_layer, check_options
+from ._loss_checks import Options, check_layer, check_options, to_target
 from ._marginal import Partition
 from ._shards import Shards, checksum, local, shards_of
 from ._shared_batch import Batch
@@ -43,9 +43,10 @@ def level_linear_cross_entropy(
     """
     shards, flat, failure = shards_of(layer.weight), target, None
     try:
+        target = flat = to_target(target)
         _check(layer, target, clusters, options)
         flat = flat_targets(target, clusters, options, spans)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         failure = error
     input, (weight, bias) = layer.input, map(local, layer[1:])
     is_on = torch.is_grad_enabled()
@@ -76,7 +77,7 @@ def _agreed(
     spans: Spans | None,
     wanted: Wanted,
     shards: Shards,
-    failure: ValueError | None,
+    failure: Exception | None,
 ) -> Batch:
     """Return the samples of all processes, which must agree on all else."""
     facts: dict[str, Any] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ._hierarchy.files import read_content, write_content
 from ._hierarchy.levels import (
     FORMAT,
     VERSION,
@@ -21,7 +21,6 @@ from ._hierarchy.levels import (
 from ._hierarchy.tree import render
 from ._hierarchy.value import NestedLevels
 from ._util.arrays import IntArray, check_whole, is_tensor
-from ._util.files import parse_json, write_atomically
 from ._util.text import brief
 from .clustering import Linkage, cluster_distances, cluster_embeddings
 from .distances import class_distances
@@ -44,6 +43,8 @@ class Hierarchy(NestedLevels):
             0 without gaps; the last one is the classes themselves.
         class_names: The names of the classes, or None.
         cluster_names: For each level but the last the names of its clusters, or None.
+        other_names: Further names, each with that of the class or cluster that it means: a group
+            of a taxonomy may have the same classes as the one above it, or one class alone.
 
     Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 1]], ["cat", "dog", "fox", "car"])
@@ -258,7 +259,8 @@ class Hierarchy(NestedLevels):
         """The classes, the root and the clusters, numbered and named, see `Nodes`."""
         # Made when first asked for, and kept, as a hierarchy never changes.
         if not hasattr(self, "_nodes"):
-            nodes = Nodes(self.levels, self.class_names, self.cluster_names)
+            names = self.class_names, self.cluster_names, self.other_names
+            nodes = Nodes(self.levels, *names)
             object.__setattr__(self, "_nodes", nodes)
         return self._nodes
 
@@ -289,6 +291,7 @@ class Hierarchy(NestedLevels):
             [self.levels[level] for level in kept],
             self.class_names,
             None if groups is None else [groups[level] for level in kept[:-1]],
+            self.other_names,
         )
 
     def max_levels(self, count: int) -> Hierarchy:
@@ -333,7 +336,7 @@ class Hierarchy(NestedLevels):
         # Cluster ids stay, and with them the cluster names; only the classes are reordered, and
         # the finest level is 0..K-1 in any order of them.
         coarse = [level[order] for level in self.levels[:-1]]
-        return Hierarchy([*coarse, self.levels[-1]], names, self.cluster_names)
+        return Hierarchy([*coarse, self.levels[-1]], names, self.cluster_names, self.other_names)
 
     # ------------------------------------------------------------------ text, files, value
 
@@ -352,15 +355,7 @@ class Hierarchy(NestedLevels):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `save` writes, as plain lists and strings."""
-        groups = self.cluster_names
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "num_classes": self.num_classes,
-            "levels": [level.tolist() for level in self.levels[:-1]],
-            "class_names": None if self.class_names is None else list(self.class_names),
-            "cluster_names": None if groups is None else [list(group) for group in groups],
-        }
+        return {**self._content(), "levels": [level.tolist() for level in self.levels[:-1]]}
 
     @classmethod
     def from_dict(cls, content: Any) -> Hierarchy:
@@ -368,13 +363,18 @@ class Hierarchy(NestedLevels):
         return cls(*read_parts(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the hierarchy as JSON; an existing file is replaced whole or not at all."""
-        write_atomically(Path(path), json.dumps(self.to_dict(), ensure_ascii=False) + "\n")
+        """Write the hierarchy; an existing file is replaced whole or not at all.
+
+        Args:
+            path: A name that ends in ``.safetensors`` is written as such, which is smaller and
+                faster for many classes; any other as JSON.
+        """
+        write_content(Path(path), self._content())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Hierarchy:
         """Read a hierarchy that `save` wrote."""
-        content = parse_json(Path(path))
+        content = read_content(Path(path))
         try:
             return cls.from_dict(content)
         except (ValueError, TypeError) as error:
@@ -382,6 +382,19 @@ class Hierarchy(NestedLevels):
 
     def __repr__(self) -> str:
         return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters})"
+
+    def _content(self) -> dict[str, Any]:
+        """Return what a file holds, with levels that are arrays."""
+        groups = self.cluster_names
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "num_classes": self.num_classes,
+            "levels": self.levels[:-1],
+            "class_names": None if self.class_names is None else list(self.class_names),
+            "cluster_names": None if groups is None else [list(group) for group in groups],
+            **({"other_names": dict(self.other_names)} if self.other_names else {}),
+        }
 
     def _level(self, level: int) -> IntArray:
         return self.levels[self._index(level)]

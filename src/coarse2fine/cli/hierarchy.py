@@ -31,8 +31,8 @@ def command(
         typer.Argument(
             metavar="SOURCE",
             help="The source is a checkpoint (.safetensors, .pt, .pth, .bin, .ckpt), a matrix of "
-            "distances, embeddings or confusions (.npy, .npz, .csv), a hierarchy (.json), a "
-            "taxonomy (.json, .csv) or a run.",
+            "distances, embeddings or confusions (.npy, .npz, .csv), a hierarchy (.json, "
+            ".safetensors), a taxonomy (.json, .csv) or a run.",
         ),
     ],
     metric: Annotated[str, options.METRIC] = "embedding",
@@ -57,7 +57,8 @@ def command(
         ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save the hierarchy as this JSON file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Save it as this file, .json or .safetensors."),
     ] = None,
     as_csv: Annotated[
         Path | None,

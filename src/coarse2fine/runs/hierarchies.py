@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._hierarchy.files import holds_hierarchy
 from .._hierarchy.levels import is_hierarchy
 from .._util.arrays import Array, check_entries_finite, to_floats
 from .._util.files import parse_json
@@ -47,7 +48,7 @@ def read_hierarchy(
             - a trained ``torch.nn.Module``, see `Hierarchy.from_classifier`;
             - a K×K matrix of distances, see `Hierarchy.from_distances`;
             - a nested dict, see `Hierarchy.from_taxonomy`;
-            - the path of a hierarchy (.json), as `Hierarchy.save` wrote it;
+            - the path of a hierarchy (.json, .safetensors), as `Hierarchy.save` wrote it;
             - that of a taxonomy (.json, .csv), see `Hierarchy.from_taxonomy`;
             - that of a matrix (.npy, .npz, .csv): distances where it is square and
               symmetric, a confusion matrix where the metric is one of the two for those,
@@ -101,8 +102,9 @@ def read_tree(given: Any) -> Hierarchy | None:
 
         run = Run(find_run(path))
         return run.hierarchy() if run.has_hierarchy and run.is_begun else None
-    is_hierarchy_file = path.suffix.lower() == ".json" and path.is_file()
-    return _from_tree(path, None) if is_hierarchy_file or _is_tree_file(path) else None
+    is_json = path.suffix.lower() == ".json" and path.is_file()
+    is_tree = is_json or holds_hierarchy(path) or _is_tree_file(path)
+    return _from_tree(path, None) if is_tree else None
 
 
 def _check_is_matrix(given: Any) -> None:
@@ -131,13 +133,14 @@ def _from_path(
         return _from_run(path, metric, linkage, head, model)
     if not path.exists():
         raise FileNotFoundError(f"there is no file or run {path}.")
+    is_tree = suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path))
+    if is_tree or holds_hierarchy(path):
+        check_no_choice(path, metric, linkage)
+        return _from_tree(path, class_names)
     if suffix in CHECKPOINTS:
         from ..checkpoints import read_class_vectors
 
         matrix, own = read_class_vectors(path, head)
-    elif suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path)):
-        check_no_choice(path, metric, linkage)
-        return _from_tree(path, class_names)
     elif suffix in MATRICES:
         matrix, own = _read_matrix(path)
     else:
@@ -190,7 +193,7 @@ def from_vectors(vectors: Any, metric: Any, linkage: Any, names: Names, seed: in
 def _from_tree(path: Path, class_names: Names) -> Hierarchy:
     """Return the hierarchy of a file that `Hierarchy.save` wrote, or of a taxonomy."""
     content = parse_json(path) if path.suffix.lower() == ".json" else None
-    if is_hierarchy(content):
+    if is_hierarchy(content) or holds_hierarchy(path):
         return Hierarchy.load(path)
     return Hierarchy.from_taxonomy(path, class_names)
 
