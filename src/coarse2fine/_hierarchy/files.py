@@ -120,9 +120,7 @@ def _from_safetensors(metadata: Mapping[str, str], arrays: dict[str, Array]) -> 
 
 def _pairs(others: list[str], meant: list[str]) -> dict[str, str]:
     if len(others) != len(meant):
-        raise ValueError(
-            f"of {len(others)} other names, {len(meant)} say what they mean; each must."
-        )
+        raise ValueError(f"of {len(others)} other names, {len(meant)} say what they mean.")
     return dict(zip(others, meant, strict=True))
 
 
