@@ -89,8 +89,8 @@ def _to_safetensors(content: Mapping[str, Any]) -> bytes:
         arrays |= _names_to_arrays("class_names", content["class_names"])
     for at, names in enumerate(content["cluster_names"] or ()):
         arrays |= _names_to_arrays(f"cluster_names.{at}", names)
-    metadata = {key: str(content[key]) for key in ("format", "version", "num_classes")}
-    return save(arrays, metadata)
+    about = ("format", "version", "num_classes", "approximate")
+    return save(arrays, {key: str(content[key]) for key in about if key in content})
 
 
 def _from_safetensors(metadata: Mapping[str, str], arrays: dict[str, Array]) -> dict[str, Any]:
@@ -98,6 +98,8 @@ def _from_safetensors(metadata: Mapping[str, str], arrays: dict[str, Array]) -> 
         raise ValueError(f'not a hierarchy: its metadata must have "format": "{FORMAT}".')
     content: dict[str, Any] = {"format": FORMAT, "class_names": None, "cluster_names": None}
     content |= {key: _whole(metadata.get(key)) for key in ("version", "num_classes")}
+    if "approximate" in metadata:
+        content["approximate"] = metadata["approximate"] == "True" or metadata["approximate"]
     levels: list[Array] = []
     while f"levels.{len(levels)}" in arrays:
         levels.append(arrays.pop(f"levels.{len(levels)}"))

@@ -20,19 +20,23 @@ class NestedLevels:
         levels: The partitions, coarsest first, each an array class → cluster.
         class_names: Defaults to None.
         cluster_names: Of each level but the last. Defaults to None.
+        approximate: Whether clustering found the levels only approximately; two that differ
+            in nothing else are equal. Defaults to False.
     """
 
     levels: tuple[IntArray, ...]
     class_names: tuple[str, ...] | None
     cluster_names: tuple[tuple[str, ...], ...] | None
+    approximate: bool
 
-    __slots__ = ("class_names", "cluster_names", "levels")
+    __slots__ = ("approximate", "class_names", "cluster_names", "levels")
 
     def __init__(
         self,
         levels: Sequence[IntArray],
         class_names: Sequence[str] | None = None,
         cluster_names: Sequence[Sequence[str]] | None = None,
+        approximate: bool = False,
     ) -> None:
         levels = tuple(frozen(level, index) for index, level in enumerate(levels))
         check_levels(levels)
@@ -44,6 +48,7 @@ class NestedLevels:
         set_once("levels", levels)
         set_once("class_names", names)
         set_once("cluster_names", groups)
+        set_once("approximate", approximate)
         if len(levels) == 1:
             warnings.warn(
                 f"The hierarchy of {counts[-1]} classes has no level above the classes, so "
@@ -75,7 +80,7 @@ class NestedLevels:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.levels, self.class_names, self.cluster_names)
+        return type(self), (self.levels, self.class_names, self.cluster_names, self.approximate)
 
     def _value(self) -> tuple[Any, ...]:
         levels = tuple(level.tobytes() for level in self.levels)
