@@ -6,7 +6,7 @@ LOWEST ?= .venv-lowest
 JS := tools/js
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs sbom licences audit figures notebooks clean
+.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs api sbom licences audit figures notebooks clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -66,6 +66,9 @@ docs: $(VENV)/docs  ## Build the documentation into site/.
 
 sbom: $(VENV)/audit  ## Write the bill of materials, dist/sbom.cdx.json.
 	$(BIN)/python tools/sbom.py dist/sbom.cdx.json
+
+api: $(VENV)/dev  ## Write the names and signatures of the public API to tests/public_api.txt.
+	$(BIN)/python tools/public_api.py
 
 licences: $(VENV)/audit  ## List the licences of what is needed in docs/licences.md.
 	$(BIN)/python tools/licences.py

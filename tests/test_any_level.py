@@ -201,6 +201,42 @@ def test_further_dimensions_are_single_predictions(level):
     torch.testing.assert_close(single, expected[0])
 
 
+@pytest.mark.parametrize("shape", [(3, CLASSES), (3, CLASSES, 2), (CLASSES,)])
+def test_a_mask_needs_no_hierarchy(shape):
+    logits, mask = torch.randn(shape), torch.rand(shape) < 0.5
+    mask.select(min(1, len(shape) - 1), 4).fill_(True)
+    criterion = CoarseToFineLoss(reduction="none", weight=WEIGHT.float())
+    clusters = HIERARCHY.levels[-1]
+    expected = coarse_cross_entropy(logits, mask, clusters, reduction="none", weight=WEIGHT.float())
+    torch.testing.assert_close(criterion(logits, mask), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+@pytest.mark.parametrize("hierarchy", [HIERARCHY, None])
+def test_integers_of_any_size_are_targets(hierarchy, dtype):
+    criterion = CoarseToFineLoss(hierarchy)
+    target = torch.tensor([0, 7, 14 if hierarchy else 11])
+    logits = torch.randn(3, CLASSES)
+    assert criterion(logits, target.to(dtype)) == criterion(logits, target)
+
+
+def test_a_node_without_a_hierarchy_is_an_error_that_says_so():
+    for input, target in (
+        (torch.zeros(2, 4), [0, 5]),
+        (torch.zeros(2, 4, 3), [[0, 1, 2], [5] * 3]),
+    ):
+        message = "Target 5 is out of bounds: the loss has no hierarchy yet, so targets must be cla"
+        with pytest.raises(ValueError, match=message):
+            CoarseToFineLoss()(input, torch.tensor(target))
+
+
+@pytest.mark.parametrize("hierarchy", [HIERARCHY, None])
+@pytest.mark.parametrize("target", [[0, 1], NODES.encode(["0", "1"])])
+def test_a_target_that_is_no_tensor_is_refused(hierarchy, target):
+    with pytest.raises(TypeError, match=r"target must be a tensor; make one by torch.as_tensor. G"):
+        CoarseToFineLoss(hierarchy)(torch.zeros(2, CLASSES), target)
+
+
 def test_logits_of_minus_infinity_are_safe():
     logits = torch.zeros(3, CLASSES)
     logits[:, [0, 6]] = -math.inf  # a whole cluster of level 1
@@ -308,6 +344,7 @@ def test_a_row_without_candidates_is_named(level):
     [
         ({"target": torch.ones(4, 5, dtype=torch.bool)}, r"\(a mask\).*\(4, 12\)\. Got \(4, 5\)"),
         ({"target": torch.ones(4, dtype=torch.bool)}, r"\(a mask\).*\(4, 12\)\. Got \(4,\)"),
+        ({"target": torch.ones(4, 12, dtype=torch.int64)}, r"A mask of candidate .* be boolean\."),
         ({"nodes": HIERARCHY}, "nodes must be the Nodes of a hierarchy. Got Hierarchy"),
         ({"clusters": [0] * 6 + [1] * 6}, "clusters must be a level of the hierarchy"),
         ({"nodes": Hierarchy.from_levels([[0, 0, 1]]).nodes}, "of 3 classes, and clusters has 12"),

@@ -152,6 +152,15 @@ def test_wrong_metadata_are_named(load_changed: Any, metadata: Any, message: str
         ({"class_names.lengths": np.uint64([2**63, 2**63, 5, 5, 5])}, "must add up to the 15"),
         ({"class_names.lengths": np.uint8([3, 3, 9])}, "class_names must hold 5 names. Got 3"),
         ({"class_names.lengths": np.empty(0, np.uint8)}, "must add up to the 15"),
+        (
+            {
+                "other_names.text": np.frombuffer(b"pet", np.uint8),
+                "other_names.lengths": np.uint8([1, 2]),
+                "other_names.meant.text": np.frombuffer(b"animal", np.uint8),
+                "other_names.meant.lengths": np.uint8([6]),
+            },
+            "of 2 other names, 1 say what they mean",
+        ),
         ({"cluster_names.1.text": None}, r"cluster_names.1 must be the arrays"),
         ({"cluster_names.0.text": None}, "'cluster_names.0.lengths' is no part"),
     ],

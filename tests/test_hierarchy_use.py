@@ -208,8 +208,9 @@ def test_classes_without_names_take_those_of_the_data():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["car", "cat"], "the hierarchy has 3 classes, the data 2"),
-        (["car", "cat", "cow"], "the hierarchy has no class 'cow', which the data has"),
+        (["car", "cat"], "the hierarchy has 3 classes, the data 2; the data has no class 'dog'"),
+        (["car", "cat", "cow"], r"the hierarchy has no class 'cow', which the data has\.$"),
+        (["car", "cat", "dogg"], r"no class 'dogg', which the data has\. Did you mean 'dog'\?"),
     ],
 )
 def test_other_classes_are_refused(names, message):

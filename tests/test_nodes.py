@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
+from hierarchies import hierarchies as shared_hierarchies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,6 +109,59 @@ def test_clusters_of_one_name_must_be_told_apart():
     assert hierarchy.encode(hierarchy.nodes.names).tolist() == list(range(7))
 
 
+CHAINS = {"life": {"animal": {"pet": ["cat", "dog"]}, "plant": {"tree": {"oak": ["red oak"]}}}}
+
+
+def test_groups_with_the_same_classes_are_names_of_one_node():
+    hierarchy = Hierarchy.from_taxonomy(CHAINS)
+    names = ["life", "animal", "pet", "plant", "tree", "oak", "red oak"]
+    assert hierarchy.encode(names).tolist() == [3, 4, 4, 2, 2, 2, 2]
+    assert hierarchy.decode([3, 4, 2]) == ["(any)", "animal", "red oak"]
+
+
+def test_further_names_stay_known_wherever_the_hierarchy_goes(tmp_path):
+    hierarchy = Hierarchy.from_taxonomy(CHAINS)
+    hierarchy.save(tmp_path / "tree.json")
+    hierarchy.save(tmp_path / "tree.safetensors")
+    ordered = hierarchy.for_classes(["red oak", "dog", "cat"])
+    for same in (
+        Hierarchy.load(tmp_path / "tree.json"),
+        Hierarchy.load(tmp_path / "tree.safetensors"),
+        pickle.loads(pickle.dumps(hierarchy)),
+        copy.deepcopy(hierarchy),
+        hierarchy.keep_levels([0]),
+    ):
+        assert same == hierarchy
+        assert hash(same) == hash(hierarchy)
+        assert same.encode(["life", "pet", "tree"]).tolist() == [3, 4, 2]
+    assert ordered.encode(["life", "pet", "tree"]).tolist() == [3, 4, 0]
+    assert hierarchy != Hierarchy(
+        hierarchy.levels, hierarchy.class_names, hierarchy.cluster_names, {"pet": "animal"}
+    )
+    with pytest.raises(TypeError):
+        hierarchy.other_names["pet"] = "plant"
+
+
+def test_a_further_name_of_several_groups_is_left_out():
+    tree = {"a": {"other": ["x", "y"]}, "b": {"other": ["v", "w"]}}
+    with pytest.raises(ValueError, match="no class or cluster 'other'"):
+        Hierarchy.from_taxonomy(tree).encode(["other"])
+
+
+@pytest.mark.parametrize("names", [["pet"], {"pet": 3}, "pet"])
+def test_further_names_are_checked(names):
+    content = {**Hierarchy.from_taxonomy(CHAINS).to_dict(), "other_names": names}
+    with pytest.raises(TypeError, match="other_names must "):
+        Hierarchy.from_dict(content)
+
+
+def test_classes_of_one_name_cannot_be_meant_by_it():
+    hierarchy = Hierarchy.from_levels([[0, 0, 1]], ["cat", "dog", "cat"])
+    assert hierarchy.encode(["dog"]).tolist() == [1]
+    with pytest.raises(ValueError, match="'cat' names several classes, 0, 2; call them diff"):
+        hierarchy.encode(["cat"])
+
+
 def test_without_names_nodes_are_named_by_their_place():
     nodes = Hierarchy.from_levels([[0, 0, 1, 1]]).nodes
     assert nodes.names == ("0", "1", "2", "3", "(any)", "level 0 cluster 0", "level 0 cluster 1")
@@ -124,3 +181,14 @@ def test_names_must_be_strings(given, message):
 def test_a_number_that_is_no_node_is_refused():
     with pytest.raises(ValueError, match=r"nodes must lie in 0..6. Got 7 at position 1."):
         Hierarchy.from_taxonomy(RAGGED).decode([0, 7])
+    for nodes, shape in ((3, r"\(\)"), ([[0, 1]], r"\(1, 2\)")):
+        with pytest.raises(ValueError, match=rf"nodes must have shape \(N\)\. Got {shape}\."):
+            Hierarchy.from_taxonomy(RAGGED).decode(nodes)
+
+
+@given(shared_hierarchies(), st.integers(0, 99))
+def test_the_smallest_node_of_some_classes(hierarchy, seed):
+    nodes, random = hierarchy.nodes, np.random.default_rng(seed)
+    some = random.choice(nodes.root, random.integers(1, nodes.root + 1), replace=False).tolist()
+    holds = [node for node in range(len(nodes)) if {*some} <= {*nodes.classes(node).tolist()}]
+    assert nodes.of_classes(some) == min(holds, key=lambda node: nodes.sizes[node])

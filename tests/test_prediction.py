@@ -258,6 +258,25 @@ def test_what_does_not_fit_is_refused(logits, targets, message):
         LevelPredictor(RAGGED).fit(logits, targets)
 
 
+def test_probabilities_are_no_logits():
+    logits, targets = made(500)
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    with pytest.raises(ValueError, match="every row adds up to 1; give their logarithms"):
+        LevelPredictor(RAGGED).fit(shares.astype(np.float16), targets)
+    assert LevelPredictor(RAGGED).fit(np.log(shares), targets).threshold_ < 1
+
+
+@pytest.mark.parametrize("given", [None, RAGGED.nodes, {"pet": ["cat", "dog"]}])
+def test_a_hierarchy_is_needed(given):
+    with pytest.raises(TypeError, match="hierarchy must be a Hierarchy. Got "):
+        LevelPredictor(given)
+
+
+def test_a_predictor_tells_its_promise_and_its_threshold():
+    assert repr(LevelPredictor(RAGGED)) == "LevelPredictor(accuracy=0.95, confidence=0.9)"
+    assert repr(fitted(RAGGED, 0.61234)).endswith("confidence=0.9, threshold=0.6123)")
+
+
 def test_logits_to_answer_are_checked_too():
     with pytest.raises(ValueError, match=r"logits must have shape \(N, 4\)"):
         fitted(RAGGED, 0.5).predict(np.zeros((1, 3)))

@@ -136,6 +136,7 @@ def test_the_groups_do_not_depend_on_the_order(order: list[str]) -> None:
     [
         ([*CLASSES, "plane"], ValueError, "it lacks 'plane'"),
         (CLASSES[:-1], ValueError, "it has 'train' besides"),
+        ([*CLASSES[:-1], "trains"], ValueError, r"it lacks 'trains'. Did you mean 'train'\?"),
         ([*CLASSES, "cat"], ValueError, "class_names must differ .*Got 'cat' twice"),
         ("cat", TypeError, "class_names must be a sequence"),
         ([*CLASSES[:-1], 7], TypeError, r"class_names\[7\] must be a string\. Got 7"),

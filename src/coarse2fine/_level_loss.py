@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ._candidates import Spans, check_mask, mean_weights, widened
-from ._loss_checks import Options, check_options, check_shapes, target_error
+from ._loss_checks import Options, check_options, check_shapes, target_error, to_target
 from ._marginal import ClusterLoss, Partition, along_classes, cluster_log_softmax
 
 _NO_TARGET = torch.iinfo(torch.int64).min
@@ -27,6 +27,7 @@ def level_cross_entropy(
     the level, so that torch.compile needs no new graph for another one. With `spans`, targets
     may be nodes.
     """
+    target = to_target(target)
     check_shapes(input, target, clusters, options.weight)
     check_options(target, options)
     if input.dtype in (torch.float16, torch.bfloat16):

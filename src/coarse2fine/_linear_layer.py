@@ -52,8 +52,8 @@ class Gradients:
     """
 
     def __init__(self, layer: Layer, wanted: Wanted) -> None:
-        # The first piece that concerns an entry overwrites it. Without samples there is none.
-        make = torch.empty if len(layer.input) else torch.zeros
+        # The first piece that concerns an entry overwrites it, if there is any piece.
+        make = torch.empty if len(layer.input) and len(layer.weight) else torch.zeros
         dtype, device = layer.input.dtype, layer.input.device
         shapes = layer.input.shape, layer.weight.shape, layer.weight.shape[:1]
         self.input, self.weight, self.bias = (

@@ -37,6 +37,14 @@ def checked_clusters(clusters: Tensor) -> Tensor:
     return clusters.long()
 
 
+def to_target(target: Tensor) -> Tensor:
+    """Return a target as the loss takes it: integers, of whatever size, as int64."""
+    if not isinstance(target, Tensor):
+        kind = type(target).__name__
+        raise TypeError(f"target must be a tensor; make one by torch.as_tensor. Got {kind}.")
+    return target if target.is_floating_point() or target.dtype == torch.bool else target.long()
+
+
 def check_shapes(input: Tensor, target: Tensor, clusters: Tensor, weight: Tensor | None) -> None:
     """Raise a `ValueError` that names a shape which does not fit the logits or the level."""
     classes = len(clusters)
@@ -101,9 +109,11 @@ def _check_target(
     kind = _kind(target)
     expected = without_classes if kind == "class indices" else with_classes
     if target.shape != expected:
+        is_mask = kind == "class indices" and target.shape == with_classes
+        hint = " A mask of candidate classes must be boolean." if is_mask else ""
         raise ValueError(
             f"a target of {kind} for {what} must have shape {tuple(expected)}. "
-            f"Got {tuple(target.shape)}."
+            f"Got {tuple(target.shape)}.{hint}"
         )
 
 
@@ -153,6 +163,16 @@ def target_error(target: Tensor, classes: int, nodes: int, ignore_index: int) ->
         known += f", nodes of the hierarchy in 0..{nodes - 1},"
     return ValueError(
         f"target{place} is {int(target[entry])}; {known} or equal ignore_index ({ignore_index})."
+    )
+
+
+def without_hierarchy(error: IndexError) -> Exception:
+    """Return torch's error or, if that is of a target that is no class, one that says more."""
+    if not str(error).startswith("Target"):
+        return error
+    return ValueError(
+        f"{str(error).rstrip('.')}: the loss has no hierarchy yet, so targets must be classes; "
+        f"give it one, by criterion.hierarchy = hierarchy, for targets that are nodes."
     )
 
 

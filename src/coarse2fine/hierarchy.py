@@ -43,6 +43,8 @@ class Hierarchy(NestedLevels):
             0 without gaps; the last one is the classes themselves.
         class_names: The names of the classes, or None.
         cluster_names: For each level but the last the names of its clusters, or None.
+        other_names: Further names, each with that of the class or cluster that it means: a group
+            of a taxonomy may have the same classes as the one above it, or one class alone.
         approximate: Whether its levels come from approximate clustering, see `from_embeddings`.
 
     Examples:
@@ -275,7 +277,8 @@ class Hierarchy(NestedLevels):
         """The classes, the root and the clusters, numbered and named, see `Nodes`."""
         # Made when first asked for, and kept, as a hierarchy never changes.
         if not hasattr(self, "_nodes"):
-            nodes = Nodes(self.levels, self.class_names, self.cluster_names)
+            names = self.class_names, self.cluster_names, self.other_names
+            nodes = Nodes(self.levels, *names)
             object.__setattr__(self, "_nodes", nodes)
         return self._nodes
 
@@ -306,6 +309,7 @@ class Hierarchy(NestedLevels):
             [self.levels[level] for level in kept],
             self.class_names,
             None if groups is None else [groups[level] for level in kept[:-1]],
+            self.other_names,
             self.approximate,
         )
 
@@ -351,7 +355,13 @@ class Hierarchy(NestedLevels):
         # Cluster ids stay, and with them the cluster names; only the classes are reordered, and
         # the finest level is 0..K-1 in any order of them.
         coarse = [level[order] for level in self.levels[:-1]]
-        return Hierarchy([*coarse, self.levels[-1]], names, self.cluster_names, self.approximate)
+        return Hierarchy(
+            [*coarse, self.levels[-1]],
+            names,
+            self.cluster_names,
+            self.other_names,
+            self.approximate,
+        )
 
     # ------------------------------------------------------------------ text, files, value
 
@@ -409,6 +419,7 @@ class Hierarchy(NestedLevels):
             "levels": self.levels[:-1],
             "class_names": None if self.class_names is None else list(self.class_names),
             "cluster_names": None if groups is None else [list(group) for group in groups],
+            **({"other_names": dict(self.other_names)} if self.other_names else {}),
             **({"approximate": True} if self.approximate else {}),
         }
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from ._candidates import spans_at
 from ._level_loss import level_cross_entropy
 from ._level_module import LevelLoss
+from ._loss_checks import to_target, without_hierarchy
 from .hierarchy import Hierarchy
 
 
@@ -74,7 +75,7 @@ class CoarseToFineLoss(LevelLoss, nn.CrossEntropyLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss at the level in force; in eval mode at the finest."""
         if self._clusters is None:
-            return super().forward(input, target)
+            return self._plain(input, target)
         self._count_evaluated(input, target)
         options = self._options
         if torch.compiler.is_compiling():
@@ -85,6 +86,17 @@ class CoarseToFineLoss(LevelLoss, nn.CrossEntropyLoss):
         level = self._current if self.training else -1
         partition, spans = self._prepared(self._clusters, level)
         return level_cross_entropy(input, target, partition.clusters, partition, options, spans)
+
+    def _plain(self, input: Tensor, target: Tensor) -> Tensor:
+        """Return the loss without a hierarchy, which can be of classes and of masks of them."""
+        target = to_target(target)
+        if target.dtype == torch.bool:
+            classes = torch.arange(input.shape[min(1, input.dim() - 1)], device=input.device)
+            return level_cross_entropy(input, target, classes, None, self._options)
+        try:
+            return super().forward(input, target)
+        except IndexError as error:
+            raise without_hierarchy(error) from error
 
     def _compiled_level(self, clusters: Tensor) -> Tensor:
         """Return a row of all levels, chosen on the device."""

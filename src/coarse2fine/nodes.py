@@ -7,7 +7,7 @@ K, and the clusters follow from the coarsest level to the finest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from reprlib import repr as short
 from typing import Any
@@ -36,7 +36,7 @@ class Nodes:
         parents: The smallest node above each node; -1 for the root.
         first_levels: The coarsest level at which a node is a cluster; -1 for the root.
         of_level: For each level an array cluster → node.
-        names: A name for each node, all different.
+        names: A name for each node, all different where those of the classes are.
 
     Examples:
         >>> from coarse2fine import Hierarchy
@@ -52,14 +52,16 @@ class Nodes:
         levels: Sequence[IntArray],
         class_names: Sequence[str] | None,
         cluster_names: Sequence[Sequence[str]] | None,
+        other_names: Mapping[str, str] | None = None,
     ) -> None:
         self.num_classes = self.root = len(levels[-1])
         # Sorted by the coarsest level first; levels are nested, so each cluster is a slice.
         self.order: IntArray = np.lexsort(tuple(reversed(levels)))
         self._number(levels)
         self._lookup: dict[str, int] = {}
-        self._ambiguous: set[str] = set()
+        self._several: dict[str, list[int]] = {}  # the nodes that have one name
         self.names: tuple[str, ...] = self._name(class_names, cluster_names)
+        self._know_others(other_names or {})
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -123,6 +125,23 @@ class Nodes:
         is_one = changes[self.starts] == changes[self.stops - 1]
         return np.where(is_one, ordered[self.starts], -1)
 
+    def of_classes(self, classes: Sequence[int]) -> int:
+        """Return the smallest node with all of these classes.
+
+        Args:
+            classes: At least one.
+
+        Examples:
+            >>> from coarse2fine import Hierarchy
+            >>> Hierarchy.from_levels([[0, 0, 1], [0, 1, 2]]).nodes.of_classes([1, 0])
+            4
+        """
+        places = self.starts[list(classes)]
+        first, last = places.min(), places.max()
+        above = (int(classes[0]), *self.ancestors(int(classes[0])))
+        holds = (node for node in above if self.starts[node] <= first and last < self.stops[node])
+        return next(holds)
+
     def probabilities(self, classes: Array) -> Array:
         """Return the probability of every node, (N, nodes), from those of the classes, (N, K).
 
@@ -160,21 +179,46 @@ class Nodes:
             nodes: Of shape (N).
         """
         found = to_class_indices(nodes, len(self), "nodes")
+        if found.ndim != 1:
+            raise ValueError(f"nodes must have shape (N). Got {tuple(found.shape)}.")
         return [self.names[node] for node in found.tolist()]
+
+    @property
+    def known_names(self) -> Mapping[str, int]:
+        """The node of each name that means just one: those of `names`, and further ones."""
+        return {name: node for name, node in self._lookup.items() if name not in self._several}
+
+    def no_class(self, name: str) -> str:
+        """Return what a name may mean that is none of a class, to be added to an error.
+
+        Args:
+            name: It was given where only classes may be.
+        """
+        if name in self._lookup:
+            return " It is a cluster; give only samples that are labelled with their class."
+        return did_you_mean(name, self.names[: self.num_classes])
 
     def _find(self, name: Any) -> int:
         node = self._lookup.get(name) if isinstance(name, str) else None
-        if node is not None and name not in self._ambiguous:
+        if node is not None and name not in self._several:
             return node
         if not isinstance(name, str):
             raise TypeError(f"a name must be a string. Got {short(name)}.")
-        if node is not None:
-            same = [known for known in self.names if known.startswith(f"{name} (level ")]
-            raise ValueError(
-                f"{name!r} names several clusters. Say which: {', '.join(map(repr, same))}."
-            )
-        hint = did_you_mean(name, self._lookup)
-        raise ValueError(f"the hierarchy has no class or cluster {short(name)}.{hint}")
+        if node is None:
+            hint = did_you_mean(name, self._lookup)
+            raise ValueError(f"the hierarchy has no class or cluster {short(name)}.{hint}")
+        if node < self.num_classes:
+            same = ", ".join(map(str, self._several[name]))
+            raise ValueError(f"{name!r} names several classes, {same}; call them differently.")
+        same = ", ".join(repr(self.names[other]) for other in self._several[name])
+        raise ValueError(f"{name!r} names several clusters. Say which: {same}.")
+
+    def _know(self, name: str, node: int) -> None:
+        """Note a name of a node; it may be that of several."""
+        first = self._lookup.setdefault(name, node)
+        if first != node:
+            nodes = self._several.setdefault(name, [first])
+            nodes += [node] * (node not in nodes)
 
     def _number(self, levels: Sequence[IntArray]) -> None:
         """Give each set of classes a number, from the coarsest level to the finest."""
@@ -220,13 +264,14 @@ class Nodes:
         """Return a name for each node, and note all names that it is known by."""
         own = [str(at) for at in range(self.num_classes)] if class_names is None else class_names
         names: list[str] = [*own, *[""] * (len(self) - self.num_classes)]
-        self._lookup.update((name, at) for at, name in enumerate(own))
+        for at, name in enumerate(own):
+            self._know(name, at)
         taken = set(own)
         for at, nodes in enumerate(self.of_level[:-1]):
             given = [""] * len(nodes) if cluster_names is None else cluster_names[at]
             for cluster, (node, name) in enumerate(zip(nodes.tolist(), given, strict=True)):
-                if name and name not in taken and self._lookup.setdefault(name, node) != node:
-                    self._ambiguous.add(name)
+                if name and name not in taken:
+                    self._know(name, node)
                 if node > self.root and not names[node]:
                     names[node] = name or f"level {at} cluster {cluster}"
         names[self.root] = ROOT_NAME
@@ -236,12 +281,18 @@ class Nodes:
         """Add the level, and where need be the number, to names of clusters that others have."""
         for node in range(self.root, len(names)):
             name, level = names[node], self.first_levels[node]
-            if name in self._ambiguous or name in taken:
+            if name in self._several or name in taken:
                 name = f"{name} (level {level})"
             names[node] = name if name not in taken else f"{name[:-1]}, node {node})"
             taken.add(names[node])
             self._lookup.setdefault(names[node], node)
         return tuple(names)
+
+    def _know_others(self, other_names: Mapping[str, str]) -> None:
+        """Note further names, each with one that a node has already; others mean nothing here."""
+        for name, own in other_names.items():
+            if own in self._lookup and name not in self._lookup:
+                self._lookup[name] = self._lookup[own]
 
 
 def _size_of(nodes: IntArray, classes: int, sizes: IntArray) -> IntArray:

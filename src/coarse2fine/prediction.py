@@ -17,7 +17,7 @@ import numpy as np
 from ._calibration import HOTTEST, Calibration, needed_samples
 from ._logits import check_logits, check_targets
 from ._paths import likeliest_paths
-from ._util.arrays import IntArray
+from ._util.arrays import Array, IntArray
 from .hierarchy import Hierarchy
 
 FORMAT, VERSION = "coarse2fine-level-predictor", 1
@@ -69,6 +69,8 @@ class LevelPredictor:
     def __init__(
         self, hierarchy: Hierarchy, accuracy: float = 0.95, confidence: float = 0.9
     ) -> None:
+        if not isinstance(hierarchy, Hierarchy):
+            raise TypeError(f"hierarchy must be a Hierarchy. Got {type(hierarchy).__name__}.")
         self.hierarchy = hierarchy
         self.accuracy = _check_share(accuracy, "accuracy")
         self.confidence = _check_share(confidence, "confidence")
@@ -88,6 +90,7 @@ class LevelPredictor:
         logits = check_logits(logits, classes)
         targets = check_targets(targets, len(logits), classes)
         self._check_enough(len(targets))
+        _check_no_probabilities(logits)
         found = Calibration.of(logits, targets, self.hierarchy.nodes)
         tested = found.tested(self.accuracy, self.confidence)
         self.temperature_, self.num_samples_ = found.temperature, len(found.mistakes)
@@ -106,6 +109,11 @@ class LevelPredictor:
         logits = check_logits(logits, self.hierarchy.num_classes)
         paths = likeliest_paths(logits, self.temperature_, self.hierarchy.nodes)
         return paths.answers(self.threshold_)
+
+    def __repr__(self) -> str:
+        told = f"accuracy={self.accuracy:.6g}, confidence={self.confidence:.6g}"
+        found = f", threshold={self.threshold_:.4g}" if hasattr(self, "threshold_") else ""
+        return f"LevelPredictor({told}{found})"
 
     # ------------------------------------------------------------------------ as plain values
 
@@ -179,6 +187,12 @@ def _check_share(value: Any, what: str) -> float:
     if not is_number or not 0 < value < 1:
         raise ValueError(f"{what} must lie between 0 and 1, both excluded. Got {short(value)}.")
     return float(value)
+
+
+def _check_no_probabilities(logits: Array) -> None:
+    """Refuse what must be probabilities, of which the softmax would be nearly even."""
+    if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, rtol=0, atol=1e-3):
+        raise ValueError("logits are probabilities: every row adds up to 1; give their logarithms.")
 
 
 def _read(content: dict[str, Any], key: str, least: float) -> float:

@@ -23,9 +23,10 @@ from ._hierarchy.levels import check_names
 from ._util.arrays import IntArray
 from ._util.files import check_is_file, parse_json
 from ._util.tables import csv_rows
-from ._util.text import brief
+from ._util.text import brief, did_you_mean
+from .nodes import Nodes
 
-Parts = tuple[list[IntArray], list[str], list[list[str]]]
+Parts = tuple[list[IntArray], list[str], list[list[str]], dict[str, str]]
 FIRST = "first"
 
 
@@ -35,7 +36,7 @@ def read_taxonomy(
     columns: Sequence[str],
     parents: str | None = None,
 ) -> Parts:
-    """Return the levels, class names and cluster names of `Hierarchy.from_taxonomy`."""
+    """Return the levels and all names of `Hierarchy.from_taxonomy`."""
     takes_first = check_parents(parents)
     if isinstance(columns, str) or len(columns) < 2:
         raise ValueError(f"columns must name at least two columns, coarsest first. Got {columns}.")
@@ -215,7 +216,10 @@ def _check_classes(found: dict[str, Branch], class_names: Sequence[str]) -> tupl
         raise ValueError(f"class_names must differ from each other. Got {twice[0]!r} twice.")
     if missing or unknown:
         what = f"lacks {missing[0]!r}" if missing else f"has {min(unknown)!r} besides"
-        raise ValueError(f"the taxonomy's classes must be those of class_names, but it {what}.")
+        hint = did_you_mean(missing[0], unknown) if missing else ""
+        raise ValueError(
+            f"the taxonomy's classes must be those of class_names, but it {what}.{hint}"
+        )
     return names
 
 
@@ -237,4 +241,24 @@ def _to_levels(branches: list[Branch]) -> Parts:
         if is_new:
             levels.append(np.array([ids[prefix] for prefix in prefixes]))
             names.append([prefix[-1] for prefix in ids])
-    return [*levels, np.arange(len(branches))], [branch[-1] for branch in branches], names
+    levels.append(np.arange(len(branches)))
+    class_names = [branch[-1] for branch in branches]
+    return levels, class_names, names, _other_names(branches, Nodes(levels, class_names, names))
+
+
+def _other_names(branches: list[Branch], nodes: Nodes) -> dict[str, str]:
+    """Return names of groups that no level holds, with those of the same classes that one does.
+
+    A level holds a set of classes once, and none holds the root, nor a group of one class at
+    every cut.
+    """
+    members: dict[Branch, list[int]] = {}
+    known = set(nodes.known_names)
+    for place, branch in enumerate(branches):
+        for depth in range(1, len(branch)):
+            if branch[depth - 1] not in known:
+                members.setdefault(branch[:depth], []).append(place)
+    found: dict[str, set[int]] = {}
+    for branch, classes in members.items():
+        found.setdefault(branch[-1], set()).add(nodes.of_classes(classes))
+    return {name: nodes.names[own.pop()] for name, own in found.items() if len(own) == 1}

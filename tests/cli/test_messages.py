@@ -48,6 +48,11 @@ def test_a_keyword_is_called_by_its_option(name, form):
     assert in_terms_of_options(form.format(name)) == wanted.format(option)
 
 
+def test_a_tree_with_several_parents_is_made_one_by_another_command():
+    found = in_terms_of_options('keep one, or give parents="first" to take the first.')
+    assert found == "keep one, or give c2f hierarchy --parents first to take the first."
+
+
 def test_every_option_is_the_one_that_the_command_has():
     options = {each.name: each.opts[0] for each in _chosen(["train"])[0].params}
     for name in FIELDS.keys() - {"data"}:

@@ -131,6 +131,44 @@ def test_an_unknown_name_is_told_with_its_row_and_the_nearest_one(write, tree):
         load_data((np.zeros((3, 2)), ["cat", "animal", "buss"]), hierarchy=tree)
 
 
+@pytest.mark.parametrize("target", [(), ("group", "group")])
+def test_columns_of_labels_are_named_once(write, target):
+    path = write("rows.csv", [("x", "group", "kind"), (1, "a", "b"), (2, "c", "")])
+    with pytest.raises(ValueError, match="target must name one column or more, and each of them"):
+        load_data(path, target=target)
+
+
+def test_a_folder_that_the_tree_does_not_know_is_told_with_the_nearest(tmp_path, tree):
+    for name in ("cat", "animal", "buss"):
+        write_image(tmp_path / name / "1.png", photo(8, 8))
+    with pytest.raises(ValueError, match=r"/buss is of a class .* Did you mean 'bus'\?"):
+        load_data(tmp_path, hierarchy=tree)
+
+
+def test_a_label_that_is_missing_among_python_objects_is_named(tree):
+    with pytest.raises(TypeError, match="strings. Got None for sample 2"):
+        load_data((np.zeros((3, 2)), ["cat", "animal", None]), hierarchy=tree)
+
+
+def test_a_label_may_be_any_name_that_a_node_is_known_by(write):
+    # A pet is an animal of a level of its own, and the bike is the only one with two wheels.
+    tree = Hierarchy.from_taxonomy(
+        {"animal": {"pet": ["cat", "dog"]}, "thing": {"car": ["van", "bus"], "2": {"1": ["bike"]}}}
+    )
+    assert len(tree.levels) == 3
+    labels = ["cat", "pet", "van", "2", "animal"]
+    meant = ["cat", "animal", "van", "bike", "animal"]
+    rows = write("rows.csv", [("x", "label"), *enumerate(labels)])
+    inputs = np.zeros((5, 2), np.float32)
+    for data in (rows, (inputs, labels)):
+        train = load_data(data, hierarchy=tree).train
+        assert (names_of(train), train.class_names) == (meant, tree.class_names)
+    only = load_data((inputs, ["cat", "dog", "van", "bus", "pet"]), hierarchy=tree).train
+    assert names_of(only) == ["cat", "dog", "van", "bus", "animal"]
+    finest = load_data((inputs, ["cat", "2", "van", "bus", "1"]), hierarchy=tree).train
+    assert (finest.hierarchy, finest.targets.tolist()) == (None, [0, 4, 2, 3, 4])
+
+
 def test_python_objects_may_have_names_of_any_node_too(tree):
     inputs = np.zeros((3, 2), np.float32)
     source = load_data(
@@ -210,6 +248,21 @@ def test_json_lines_and_parquet_may_lack_labels_as_null(tmp_path):
     assert names_of(train) == ["p", "a", "r", "q"]
 
 
+@pytest.mark.parametrize("is_encoded", [False, True])
+def test_images_in_parquet_may_have_names_of_any_node(tmp_path, tree, is_encoded):
+    images = [{"bytes": encoded(photo(8, 8, seed)), "path": None} for seed in range(4)]
+    names = ["cat", "thing", "dog", "bus"]
+    labels = pa.array(names).dictionary_encode() if is_encoded else pa.array(names)
+    pq.write_table(pa.table({"img": images, "label": labels}), tmp_path / "train.parquet")
+    train = load_data(tmp_path / "train.parquet", hierarchy=tree).train
+    assert names_of(train) == names
+    assert np.array_equal(train.inputs[1].permute(1, 2, 0), photo(8, 8, 1))
+    plain = load_data(tmp_path / "train.parquet").train
+    assert (plain.class_names, plain.targets.tolist()) == (tuple(sorted(names)), [1, 3, 2, 0])
+    other = load_data(tmp_path / "train.parquet", class_names=names).train
+    assert other.targets.tolist() == [0, 1, 2, 3]
+
+
 def test_images_in_parquet_may_have_columns_of_several_depths(tmp_path):
     images = [{"bytes": encoded(photo(8, 8, seed)), "path": None} for seed in range(4)]
     rows = {"img": images, "coarse": [0, 0, 1, 0], "fine": [2, None, 3, 4]}
@@ -229,7 +282,10 @@ def test_images_in_parquet_may_have_columns_of_several_depths(tmp_path):
         ),
         (
             ("m", "", "dog"),
-            "row 7: the label in the column 'group' is missing; only the finest labels may be",
+            (
+                "row 7: the label in the column 'group' is missing; only the finest labels may be, "
+                "and the columns go from the coarsest to the finest: group, kind. Fill it in"
+            ),
         ),
         (("m", "", ""), "row 7: the label in the column 'group' is missing"),
     ],

@@ -60,7 +60,11 @@ def test_what_cannot_calibrate_is_refused(rng):
         made(None).calibrate(inputs, labels)
     with pytest.raises(ValueError, match=r"labels\[0\] is 'fox', which is not one of the model's"):
         made().calibrate(inputs, ["fox", *labels[1:]])
-    with pytest.raises(ValueError, match=r"targets must have shape \(60,\)"):
+    with pytest.raises(ValueError, match=r"classes\. Did you mean 'cat'\?"):
+        made().calibrate(inputs, ["catt", *labels[1:]])
+    with pytest.raises(ValueError, match=r"'pet', which is not .* classes\. It is a cluster; give"):
+        made().calibrate(inputs, ["pet", *labels[1:]])
+    with pytest.raises(ValueError, match="there are 60 inputs but 59 labels"):
         made().calibrate(inputs, labels[1:])
     classifier = made()
     with pytest.raises(ValueError, match="at least 56 samples"):

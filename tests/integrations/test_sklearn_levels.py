@@ -86,5 +86,8 @@ def test_what_is_not_fitted_or_not_known_is_refused():
         LevelClassifier(model, HIERARCHY).predict(held_out[0])
     with pytest.raises(ValueError, match=r"y\[0\] is 'owl', which is no label that the class"):
         LevelClassifier(model, HIERARCHY).fit(held_out[0], ["owl", *held_out[1][1:]])
+    for label, hint in (("beee", r"Did you mean 'bee'\?"), ("a", "It is a cluster; give only")):
+        with pytest.raises(ValueError, match=rf"the classifier knows\. {hint}"):
+            LevelClassifier(model, HIERARCHY).fit(held_out[0], [label, *held_out[1][1:]])
     with pytest.raises(ValueError, match="the hierarchy has 3 classes, the data 8"):
         LevelClassifier(model, Hierarchy.from_levels([[0, 0, 1]])).fit(*held_out)

@@ -89,6 +89,9 @@ def _to_safetensors(content: Mapping[str, Any]) -> bytes:
         arrays |= _names_to_arrays("class_names", content["class_names"])
     for at, names in enumerate(content["cluster_names"] or ()):
         arrays |= _names_to_arrays(f"cluster_names.{at}", names)
+    if others := content.get("other_names"):
+        arrays |= _names_to_arrays("other_names", list(others))
+        arrays |= _names_to_arrays("other_names.meant", list(others.values()))
     about = ("format", "version", "num_classes", "approximate")
     return save(arrays, {key: str(content[key]) for key in about if key in content})
 
@@ -109,9 +112,18 @@ def _from_safetensors(metadata: Mapping[str, str], arrays: dict[str, Array]) -> 
     if f"cluster_names.0.{_TEXT}" in arrays:
         every = [f"cluster_names.{at}" for at in range(len(levels))]
         content["cluster_names"] = [_names_from_arrays(each, arrays) for each in every]
+    if f"other_names.{_TEXT}" in arrays:
+        both = (_names_from_arrays(f"other_names{part}", arrays) for part in ("", ".meant"))
+        content["other_names"] = _pairs(*both)
     if arrays:
         raise ValueError(f"the array {brief(min(arrays))!r} is no part of a hierarchy.")
     return content
+
+
+def _pairs(others: list[str], meant: list[str]) -> dict[str, str]:
+    if len(others) != len(meant):
+        raise ValueError(f"of {len(others)} other names, {len(meant)} say what they mean.")
+    return dict(zip(others, meant, strict=True))
 
 
 def _whole(text: str | None) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, IntArray, is_tensor, to_integers
+from .._util.text import did_you_mean
 
 FORMAT = "coarse2fine-hierarchy"
 VERSION = 1
@@ -18,7 +19,7 @@ VERSION = 1
 # for any memory; a level is itself as long as there are classes.
 _MAX_BARE_CLASSES = 10_000_000
 
-Parts = tuple[list[IntArray], Any, Any, bool]
+Parts = tuple[list[IntArray], Any, Any, Any, bool]
 
 
 def frozen(level: Any, index: int) -> IntArray:
@@ -176,6 +177,19 @@ def check_cluster_names(groups: Any, counts: tuple[int, ...]) -> tuple[tuple[str
     )
 
 
+def check_other_names(names: Any) -> dict[str, str]:
+    """Return `names` as a dict of strings; None is an empty one."""
+    if names is None:
+        return {}
+    if not isinstance(names, Mapping):
+        raise TypeError(f"other_names must be a dict, name → name. Got {short(names)}.")
+    for pair in names.items():
+        for name in pair:
+            if not isinstance(name, str):
+                raise TypeError(f"other_names must hold strings. Got {short(name)}.")
+    return {str(name): str(own) for name, own in names.items()}
+
+
 def to_class_indices(labels: Any, classes: int, what: str = "labels") -> Any:
     """Return labels as int64, tensors as tensors, or raise an error naming one out of range.
 
@@ -233,8 +247,8 @@ def read_parts(content: Any) -> Parts:
     if not isinstance(approximate, bool):
         raise ValueError(f'"approximate" must be true or false. Got {short(approximate)}.')
     arrays = [_read_level(level, count, index) for index, level in enumerate(levels)]
-    names, groups = content.get("class_names"), content.get("cluster_names")
-    return [*arrays, np.arange(count)], names, groups, approximate
+    names = (content.get(key) for key in ("class_names", "cluster_names", "other_names"))
+    return [*arrays, np.arange(count)], *names, approximate
 
 
 def _read_level(level: Any, classes: int, index: int) -> IntArray:
@@ -281,10 +295,15 @@ def match_names(own: Sequence[str] | None, wanted: Sequence[str], num_classes: i
         wanted: The class names of some data.
         num_classes: How many classes the hierarchy has.
     """
-    if num_classes != len(wanted):
-        raise ValueError(f"the hierarchy has {num_classes} classes, the data {len(wanted)}.")
     places = {name: place for place, name in enumerate(wanted if own is None else own)}
     missing = [name for name in wanted if name not in places]
     if missing:
-        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.")
+        hint = did_you_mean(missing[0], places.keys() - set(wanted))
+        raise ValueError(f"the hierarchy has no class {missing[0]!r}, which the data has.{hint}")
+    if num_classes != len(wanted):
+        others = sorted(places.keys() - set(wanted))
+        lacking = f"; the data has no class {others[0]!r}" if others else ""
+        raise ValueError(
+            f"the hierarchy has {num_classes} classes, the data {len(wanted)}{lacking}."
+        )
     return [places[name] for name in wanted]

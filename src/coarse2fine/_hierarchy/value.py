@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .._util.arrays import IntArray
-from .levels import check_cluster_names, check_levels, check_names, frozen
+from .levels import check_cluster_names, check_levels, check_names, check_other_names, frozen
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # of typing itself from Python 3.11 on
@@ -20,6 +21,8 @@ class NestedLevels:
         levels: The partitions, coarsest first, each an array class → cluster.
         class_names: Defaults to None.
         cluster_names: Of each level but the last. Defaults to None.
+        other_names: Further names of classes and clusters, each with the usual one: those of
+            groups with the same classes as another. Defaults to none.
         approximate: Whether clustering found the levels only approximately; two that differ
             in nothing else are equal. Defaults to False.
     """
@@ -27,15 +30,17 @@ class NestedLevels:
     levels: tuple[IntArray, ...]
     class_names: tuple[str, ...] | None
     cluster_names: tuple[tuple[str, ...], ...] | None
+    other_names: Mapping[str, str]
     approximate: bool
 
-    __slots__ = ("approximate", "class_names", "cluster_names", "levels")
+    __slots__ = ("approximate", "class_names", "cluster_names", "levels", "other_names")
 
     def __init__(
         self,
         levels: Sequence[IntArray],
         class_names: Sequence[str] | None = None,
         cluster_names: Sequence[Sequence[str]] | None = None,
+        other_names: Mapping[str, str] | None = None,
         approximate: bool = False,
     ) -> None:
         levels = tuple(frozen(level, index) for index, level in enumerate(levels))
@@ -48,6 +53,7 @@ class NestedLevels:
         set_once("levels", levels)
         set_once("class_names", names)
         set_once("cluster_names", groups)
+        set_once("other_names", MappingProxyType(check_other_names(other_names)))
         set_once("approximate", approximate)
         if len(levels) == 1:
             warnings.warn(
@@ -80,8 +86,10 @@ class NestedLevels:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.levels, self.class_names, self.cluster_names, self.approximate)
+        names = self.class_names, self.cluster_names, dict(self.other_names)
+        return type(self), (self.levels, *names, self.approximate)
 
     def _value(self) -> tuple[Any, ...]:
         levels = tuple(level.tobytes() for level in self.levels)
-        return levels, self.class_names, self.cluster_names
+        others = tuple(sorted(self.other_names.items()))
+        return levels, self.class_names, self.cluster_names, others

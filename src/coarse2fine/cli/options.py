@@ -88,6 +88,8 @@ def in_terms_of_options(message: str) -> str:
         >>> in_terms_of_options("name another column by target=.")
         'name another column by --target.'
     """
+    # Not a setting: a hierarchy is made with it, and trained with afterwards.
+    message = message.replace('parents="first"', "c2f hierarchy --parents first")
     fields = {name: each for name, each in config_fields(Config).items() if name != "data"}
     options = {**_OTHERS, **{name: option_name(field) for name, field in fields.items()}}
     return _naming(tuple(options), tuple(fields)).sub(

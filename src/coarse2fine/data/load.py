@@ -143,7 +143,8 @@ def _load_path(path: Path, image_size: int | None, table: _TableOptions) -> Sour
 
         return load_table(path, **table)
     if has_image_column(path):
-        return load_parquet_images(path, image_size, table["target"], table["class_names"])
+        names, tree = table["class_names"], table["tree"]
+        return load_parquet_images(path, image_size, table["target"], names, tree)
     if path.is_dir() and table["target"] == FOLDERS:
         return load_nested_folders(path, image_size, class_names=table["class_names"])
     if path.is_dir():

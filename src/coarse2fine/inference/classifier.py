@@ -161,9 +161,11 @@ class Classifier:
         """
         if self.hierarchy is None:
             raise ValueError("answers at any level need a hierarchy, and the model has none.")
-        targets = self._targets(labels)
+        targets = self._targets(labels, self.hierarchy)
         found = [logits.cpu() for _, logits in self._outputs(inputs, None)]
         logits = torch.cat([torch.zeros(0, len(self.class_names)), *found])
+        if len(logits) != len(targets):
+            raise ValueError(f"there are {len(logits)} inputs but {len(targets)} labels.")
         predictor = LevelPredictor(self.hierarchy, accuracy, confidence).fit(logits, targets)
         self.level_predictor = predictor
         return predictor
@@ -239,13 +241,13 @@ class Classifier:
             return [None] * len(logits)
         return [self.node_names[node] for node in self.level_predictor.predict(logits).tolist()]
 
-    def _targets(self, labels: Sequence[Any]) -> list[int]:
+    def _targets(self, labels: Sequence[Any], hierarchy: Hierarchy) -> list[int]:
         places = {name: place for place, name in enumerate(self.class_names)}
         for at, label in enumerate(labels):
             if str(label) not in places:
                 raise ValueError(
                     f"labels[{at}] is {brief(label)!r}, which is not one of the model's "
-                    f"{len(places)} classes."
+                    f"{len(places)} classes.{hierarchy.nodes.no_class(str(label))}"
                 )
         return [places[str(label)] for label in labels]
 

@@ -71,7 +71,7 @@ class LevelClassifier(BaseEstimator):  # type: ignore[misc]
         labels = self.estimator.classes_
         hierarchy = self.hierarchy.for_classes([str(label) for label in labels])
         predictor = LevelPredictor(hierarchy, self.accuracy, self.confidence)
-        predictor.fit(self._logits(X), _targets(y, labels))
+        predictor.fit(self._logits(X), _targets(y, labels, hierarchy))
         self.classes_, self.hierarchy_, self.predictor_ = labels, hierarchy, predictor
         return self
 
@@ -89,7 +89,7 @@ class LevelClassifier(BaseEstimator):  # type: ignore[misc]
         """Return the share of answers that are right: the label lies in them."""
         answers = self.predict_nodes(X)
         nodes = self.hierarchy_.nodes
-        places = nodes.starts[_targets(y, self.classes_)]
+        places = nodes.starts[_targets(y, self.classes_, self.hierarchy_)]
         is_right = (nodes.starts[answers] <= places) & (places < nodes.stops[answers])
         return float(is_right.mean())
 
@@ -98,7 +98,7 @@ class LevelClassifier(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.log(np.maximum(probabilities, _LEAST)))
 
 
-def _targets(y: Any, labels: Any) -> IntArray:
+def _targets(y: Any, labels: Any, hierarchy: Hierarchy) -> IntArray:
     """Return the place of each label among those of the classifier."""
     places = {label: place for place, label in enumerate(np.asarray(labels).tolist())}
     given = np.asarray(y).tolist()
@@ -106,5 +106,6 @@ def _targets(y: Any, labels: Any) -> IntArray:
     if wrong is not None:
         raise ValueError(
             f"y[{wrong}] is {given[wrong]!r}, which is no label that the classifier knows."
+            f"{hierarchy.nodes.no_class(str(given[wrong]))}"
         )
     return np.array([places[label] for label in given], np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._util.text import did_you_mean
 from ...hierarchy import Hierarchy
 from ..split import ROLES, Source, Split
 from .images import Box, Encoded, centre_box, decode, decode_all, image_sizes, name_of
@@ -213,7 +214,7 @@ def labelled_files(folder: Path, class_names: tuple[str, ...]) -> tuple[Files, T
         if path.name not in class_names:
             raise ValueError(
                 f"{path} is of a class that is not among those to train on; remove the folder, "
-                f"or add images of {path.name} to train on."
+                f"or add images of {path.name} to train on.{did_you_mean(path.name, class_names)}"
             )
         found = sorted(image_names(path))
         if not found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from reprlib import repr as short
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,14 @@ Parts = tuple[Tensor | LazyInputs, Any, tuple[str, ...] | None]
 
 
 class _Classes(NamedTuple):
-    """The names of the classes, and the integers that stand for them; None for 0, 1, 2, ..."""
+    """The names of the classes, and the integers that stand for them; None for 0, 1, 2, ...
+
+    Or of nodes, which `kind` says then.
+    """
 
     names: tuple[str, ...]
     numbers: IntArray | None = None
+    kind: str = "classes"
 
 
 def from_python(
@@ -70,7 +75,7 @@ def from_python(
     labels = {role: part[1] for role, part in parts.items()}
     classes = _Classes(tuple(map(str, class_names))) if class_names else _classes(train, labels)
     if tree is not None and not isinstance(train, Split) and _are_names(labels):
-        classes = _Classes(tree.names(classes.names, class_names))
+        classes = _Classes(tree.names(classes.names, class_names), kind=tree.kind)
     splits = {role: _split(given[role], *part, classes, role) for role, part in parts.items()}
     _check_trees(splits)
     samples = {role: split.sample(0) for role, split in splits.items()}
@@ -209,14 +214,14 @@ def _classes(train: Any, labels: Mapping[str, Any]) -> _Classes:
 
 
 def _targets(labels: Any, classes: _Classes, role: str) -> Tensor:
-    array, (names, numbers) = _labels(labels, role), classes
+    array, (names, numbers, kind) = _labels(labels, role), classes
     if array.dtype.kind != "U":
         return torch.from_numpy(array if numbers is None else places_of(array, numbers, role))
     places = {name: place for place, name in enumerate(names)}
     for row, label in enumerate(array.tolist()):
         if label not in places:
             raise ValueError(
-                f"{role}: the label {label!r} of sample {row} is none of the {len(names)} classes."
+                f"{role}: the label {label!r} of sample {row} is none of the {len(names)} {kind}."
                 f"{did_you_mean(label, names)}"
             )
     return torch.tensor([places[label] for label in array.tolist()])
@@ -235,7 +240,11 @@ def _labels(labels: Any, role: str) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "f":
         return _whole(array, role)
     if array.dtype.kind not in "biuU":
-        raise TypeError(f"{role}: targets must be integers or strings. Got {array.dtype}.")
+        wrong = next((row for row, label in enumerate(array) if not isinstance(label, str)), 0)
+        raise TypeError(
+            f"{role}: targets must be integers or strings. Got {short(array[wrong])} for sample "
+            f"{wrong}."
+        )
     return array if array.dtype.kind == "U" else array.astype(np.int64)
 
 

@@ -74,7 +74,8 @@ def labels_of(
     target = target_column(train, target, columns, image)
     names = tuple(class_names) if class_names else class_names_of(train, target)
     names = names if tree is None else tree.names(names, class_names)
-    targets = {role: targets_of(table, target, names) for role, table in parts.items()}
+    kind = "classes" if tree is None else tree.kind
+    targets = {role: targets_of(table, target, names, kind) for role, table in parts.items()}
     return Labels((target,), names, targets)
 
 
@@ -82,6 +83,11 @@ def _labels_of_columns(
     parts: Mapping[str, Table], columns: tuple[str, ...], class_names: Sequence[str] | None
 ) -> Labels:
     """Return labels that are nodes of the tree which the columns make in training."""
+    if not columns or len(set(columns)) < len(columns):
+        named = ", ".join(columns) or "none"
+        raise ValueError(
+            f"target must name one column or more, and each of them once. Got {named}."
+        )
     branches = {}
     for role, table in parts.items():
         cells = {
@@ -148,16 +154,17 @@ def class_names_of(table: Table, target: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def targets_of(table: Table, target: str, class_names: Sequence[str]) -> Tensor:
+def targets_of(table: Table, target: str, class_names: Sequence[str], kind: str) -> Tensor:
     """Return the class of each row, as its place in `class_names`.
 
     Args:
         table: The table.
         target: The column of the classes.
-        class_names: The names of the K classes.
+        class_names: The names of the K classes, or of nodes.
+        kind: What these are called in an error.
 
     Raises:
-        ValueError: A label is missing or not among the classes.
+        ValueError: A label is missing or not among them.
     """
     labels = _labels(table, target)
     known = pa.array(class_names, pa.string())
@@ -168,7 +175,7 @@ def targets_of(table: Table, target: str, class_names: Sequence[str]) -> Tensor:
     if unknown >= 0:
         raise ValueError(
             f"{table.place(unknown)}: the label {short(labels[unknown].as_py())} is none of the "
-            f"{len(class_names)} classes, such as {', '.join(map(short, class_names[:3]))}; "
+            f"{len(class_names)} {kind}, such as {', '.join(map(short, class_names[:3]))}; "
             f"correct it or remove the row.{did_you_mean(labels[unknown].as_py(), class_names)}"
         )
     return torch.from_numpy(found.to_numpy().astype("int64"))

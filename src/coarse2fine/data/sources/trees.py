@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..._util.arrays import IntArray
 from ..._util.text import did_you_mean
 from ...hierarchy import Hierarchy
+from ...nodes import Nodes
 from ..split import Source
 from .labels import sorted_names
 
@@ -44,6 +44,11 @@ class GivenTree:
         found = self._given() if callable(self._given) else self._given
         return None if found is None or found.class_names is None else found
 
+    @property
+    def kind(self) -> str:
+        """What the names of `names` are called in an error."""
+        return "names of the hierarchy" if self.is_used else "classes"
+
     def names(self, found: tuple[str, ...], class_names: Sequence[str] | None) -> tuple[str, ...]:
         """Return the names of all labels that there can be, in the order of their numbers.
 
@@ -52,17 +57,17 @@ class GivenTree:
             class_names: The classes, where they are told.
 
         Returns:
-            The names of the tree's nodes where labels may be such, else `found`.
+            The names that the tree's nodes are known by, where labels may be such, else `found`.
         """
         if all(name.isdecimal() for name in found) or self.hierarchy is None:
             return found  # numbers are classes: clusters are called by words
-        nodes = self.hierarchy.nodes
+        tree, classes = self.hierarchy, set(self.hierarchy.class_names or ())
         if class_names:
-            self.is_used = set(found) == set(self.hierarchy.class_names or ())
-            nodes = self.hierarchy.for_classes(found).nodes if self.is_used else nodes
+            self.is_used = set(found) == classes
+            tree = tree.for_classes(found) if self.is_used else tree
         else:
-            self.is_used = bool(set(found) & set(nodes.names[nodes.num_classes :]))
-        return nodes.names if self.is_used else found
+            self.is_used = bool(set(found) & (tree.nodes.known_names.keys() - classes))
+        return (*tree.nodes.names, *_further_names(tree.nodes)) if self.is_used else found
 
     def applied_to(self, source: Source) -> Source:
         """Return the samples with targets that are nodes, where some of them are clusters.
@@ -74,12 +79,23 @@ class GivenTree:
             return source
         names = source.train.class_names[: self.hierarchy.num_classes]
         tree = self.hierarchy.for_classes(names)
-        splits = (source.train, source.test, source.val)
-        targets = torch.cat([split.targets for split in splits if split is not None])
-        is_mixed = bool((targets >= tree.num_classes).any())
+        node_of = torch.tensor([*range(len(tree.nodes)), *_further_names(tree.nodes).values()])
+        parts = {"train": source.train, "test": source.test, "val": source.val}
+        nodes = {role: node_of[part.targets] for role, part in parts.items() if part is not None}
+        is_mixed = bool((torch.cat([*nodes.values()]) >= tree.num_classes).any())
         changes: Any = {"class_names": names, "hierarchy": tree if is_mixed else None}
-        train, test, val = (None if x is None else replace(x, **changes) for x in splits)
-        return source if train is None else replace(source, train=train, test=test, val=val)
+        found: Any = {
+            role: replace(part, targets=nodes[role], **changes)
+            for role, part in parts.items()
+            if part is not None
+        }
+        return replace(source, **found)
+
+
+def _further_names(nodes: Nodes) -> dict[str, int]:
+    """Return names that nodes have beside their own, with the nodes."""
+    own = set(nodes.names)
+    return {name: node for name, node in nodes.known_names.items() if name not in own}
 
 
 # ------------------------------------------------------- trees that labels make by themselves
@@ -177,11 +193,7 @@ def _numbered(hierarchy: Hierarchy, classes: Mapping[str, Branch]) -> dict[Branc
         branch = classes[name]
         for depth in range(1, len(branch) + 1):
             members.setdefault(branch[:depth], []).append(place)
-    sizes: IntArray = nodes.sizes
-    return {
-        branch: next(node for node in (own[0], *nodes.ancestors(own[0])) if sizes[node] >= len(own))
-        for branch, own in members.items()
-    }
+    return {branch: nodes.of_classes(own) for branch, own in members.items()}
 
 
 # ------------------------------------------------------------------------ columns of labels
@@ -204,6 +216,7 @@ def branches_of(columns: Mapping[str, Sequence[str]], place: Callable[[int], str
             empty = list(columns)[row.index("")]
             raise ValueError(
                 f"{place(number)}: the label in the column {empty!r} is missing; only the finest "
-                f"labels may be, so fill it in or remove the row."
+                f"labels may be, and the columns go from the coarsest to the finest: "
+                f"{', '.join(columns)}. Fill it in or remove the row."
             )
     return [row[:depth] for row, depth in zip(rows, depths, strict=True)]

@@ -50,5 +50,6 @@ export function contentOf(tree, original) {
   };
   visit(tree.root, -1);
   const isNamed = original.cluster_names !== null || names.flat().some(Boolean);
-  return { ...original, levels, cluster_names: isNamed ? names : null };
+  // What further names meant may have changed with the tree.
+  return { ...original, levels, cluster_names: isNamed ? names : null, other_names: {} };
 }
