@@ -1,12 +1,13 @@
 """Ways to train where most samples have only a coarse label, beside fine labels alone.
 
     python benchmarks/any_level.py --data DIR --out RESULTS --jobs 2
-    python benchmarks/any_level.py --from RESULTS/any-level.json
+    python benchmarks/any_level.py --from RESULTS/any-level.json [MORE.json ...]
 
 Of each set a share of the samples has its class, all others only their group: the superclass of
 an image of CIFAR-100, the domain of a sentence of CLINC150. Every way sees the same samples, and
 has the same batches, learning rate and early stopping, counted in steps. A killed command goes
-on where it was. docs/any-level.md describes the ways.
+on where it was, and files of other seeds are put together by --from. docs/any-level.md describes
+the ways.
 """
 
 from __future__ import annotations
@@ -178,6 +179,19 @@ def collected(places: Sequence[Place], folder: Path, mine: Json) -> Json:
     }
 
 
+def together(files: Sequence[Path]) -> Json:
+    """Return the rows of several files, of other seeds each, as one."""
+    parts = [parse_json(file) for file in files]
+    rows = [row for part in parts for row in part["runs"]]
+    seeds = [seed for part in parts for seed in part["seeds"]]
+    if len(seeds) != len(set(seeds)):
+        raise SystemExit("two of the files have the same seed; give those of other seeds.")
+    settings = [{**part["settings"], "versions": None} for part in parts]
+    if any(other != settings[0] for other in settings):
+        raise SystemExit("the files are of other settings; give those of the same.")
+    return {**parts[0], "seeds": sorted(seeds), "runs": rows}
+
+
 def command() -> str:
     """Return the command, with placeholders for the folders of this machine."""
     words = " ".join(["python benchmarks/any_level.py", *sys.argv[1:]])
@@ -208,7 +222,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=os.environ.get(VARIABLE), help="the folder of the sets")
     parser.add_argument("--out", type=Path, help="where rows go, and any-level.json in the end")
-    parser.add_argument("--from", dest="file", type=Path, help="only print this file's table")
+    parser.add_argument(
+        "--from", dest="files", type=Path, nargs="+", help="only print the table of these files"
+    )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument(
         "--percents", type=percentage, nargs="+", default=[10, 30], help="fine labels"
@@ -216,7 +232,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--jobs", type=int, default=1, help="how many trainings at a time")
     options = parser.parse_args()
-    print(report(parse_json(options.file) if options.file else run(options)))
+    print(report(together(options.files) if options.files else run(options)))
 
 
 if __name__ == "__main__":

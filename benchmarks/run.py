@@ -14,8 +14,10 @@ import os
 import platform
 from pathlib import Path
 
+import approximate
 import clustering
 import estimator
+import hierarchy
 import linear_loss
 import loss
 import measure
@@ -37,6 +39,8 @@ PARTS = {
     "loss": loss,
     "linear-loss": linear_loss,
     "clustering": clustering,
+    "approximate": approximate,
+    "hierarchy": hierarchy,
     "training": training,
     "methods": methods,
     "reading": reading,

@@ -122,9 +122,11 @@ def test_groups_with_the_same_classes_are_names_of_one_node():
 def test_further_names_stay_known_wherever_the_hierarchy_goes(tmp_path):
     hierarchy = Hierarchy.from_taxonomy(CHAINS)
     hierarchy.save(tmp_path / "tree.json")
+    hierarchy.save(tmp_path / "tree.safetensors")
     ordered = hierarchy.for_classes(["red oak", "dog", "cat"])
     for same in (
         Hierarchy.load(tmp_path / "tree.json"),
+        Hierarchy.load(tmp_path / "tree.safetensors"),
         pickle.loads(pickle.dumps(hierarchy)),
         copy.deepcopy(hierarchy),
         hierarchy.keep_levels([0]),

@@ -131,13 +131,13 @@ FILE_NAMES = {"CONFIG", "METRICS", "HIERARCHY", "RESULT", "CHECKPOINT", "MODEL",
 # What parses JSON but that of runs: hierarchies and taxonomies, the class names in a checkpoint,
 # the editor's requests, an experiment's results, whether a folder is an export.
 JSON_READERS = {
+    "_hierarchy/files.py",
     "checkpoints.py",
     "cli/hierarchy_edit.py",
     "data/sets/sentences.py",
     "editor/requests.py",
     "editor/session.py",
     "experiments/content.py",
-    "hierarchy.py",
     "inference/folder.py",
     "taxonomy.py",
 }

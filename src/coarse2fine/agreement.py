@@ -62,8 +62,12 @@ def adjusted_rand_index(one: Any, other: Any) -> float:
     """
     first, second = to_integers(one, "one").ravel(), to_integers(other, "other").ravel()
     _check_same_classes(len(first), len(second))
-    together = _pairs(np.unique(np.stack([first, second]), axis=1, return_counts=True)[1])
-    own = [_pairs(np.unique(it, return_counts=True)[1]) for it in (first, second)]
+    parts = [np.unique(it, return_inverse=True, return_counts=True)[1:] for it in (first, second)]
+    # One number for each pair of clusters, as numpy is slow to sort pairs.
+    (rows, own_rows), (columns, own_columns) = parts
+    both = rows * len(own_columns) + columns
+    together = _pairs(np.unique(both, return_counts=True)[1])
+    own = [_pairs(own_rows), _pairs(own_columns)]
     every = _pairs(np.array([len(first)]))
     by_chance = own[0] * own[1] / every if every else 0.0
     most = sum(own) / 2

@@ -117,12 +117,12 @@ def read_lightning_checkpoint(path: Path) -> Tensors:
     if not path.is_file():
         raise FileNotFoundError(
             f"there is no file {path} to make the hierarchy from; it should be a Lightning "
-            f"checkpoint or, ending in .json, a saved hierarchy."
+            f"checkpoint or, ending in .json or .safetensors, a saved hierarchy."
         )
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is not a Lightning checkpoint, or not all of one; the name of a saved "
-            f"hierarchy must end in .json."
+            f"hierarchy must end in .json or .safetensors."
         )
     _check_torch(path)
     try:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import any_level
-from any_level import Place, begin, collected, write_rows
+from any_level import Place, begin, collected, together, write_rows
 from any_level_tables import gains_of, report
 from any_level_tasks import domains, mixed_samples, superclasses
 from any_level_training import (
@@ -323,6 +323,25 @@ def test_the_table_has_means_gains_and_intervals():
     assert "1,960 samples with fine and 18,000 with coarse labels to train on" in lines[5]
     assert lines[6].endswith("50.0% of the pseudo-labels are right.")
     assert lines[7].endswith("1 of 5 trainings were cut short.")
+
+
+def test_seeds_of_several_files_are_put_together(tmp_path):
+    def stored(seed, **changes):
+        runs = [run for run in RUNS if run["seed"] == seed]
+        settings = {"sets": {"made": {"recipe": {"steps": 40}}}, "versions": {"torch": seed}}
+        content = {"runs": runs, "seeds": [seed], "settings": {**settings, **changes}}
+        path = tmp_path / f"{seed}-{len(changes)}.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    found = together([stored(1), stored(0), stored(2)])
+    assert found["seeds"] == [0, 1, 2]
+    whole = report({**found, "runs": RUNS})
+    assert report(found) == whole
+    with pytest.raises(SystemExit, match="two of the files have the same seed"):
+        together([stored(0), stored(0)])
+    with pytest.raises(SystemExit, match="the files are of other settings"):
+        together([stored(0), stored(1, val_share=0.5)])
 
 
 def test_the_command_has_no_folder_of_this_machine(monkeypatch):

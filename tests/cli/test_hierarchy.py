@@ -102,3 +102,20 @@ def test_csv_is_read_back_as_the_same_levels(c2f, tmp_path, hierarchy):
 def test_csv_keeps_the_names_of_clusters():
     named = Hierarchy.from_levels(LEVELS, NAMES, [["animal", "vehicle"]])
     assert parent_child_csv(named).splitlines()[1:4] == [",animal", ",vehicle", "animal,cat"]
+
+
+def test_it_converts_between_json_and_safetensors(c2f, saved, tmp_path):
+    small, again = tmp_path / "small.safetensors", tmp_path / "again.json"
+    tree = c2f("hierarchy", saved)[1]
+    assert c2f("hierarchy", saved, "--save", small) == (0, tree, f"saved as {small}\n")
+    assert c2f("hierarchy", small, "--save", again) == (0, tree, f"saved as {again}\n")
+    assert again.read_bytes() == saved.read_bytes()
+    assert c2f("figure", "hierarchy", small, "--out", tmp_path / "tree.svg")[0] == 0
+
+
+def test_the_editor_says_how_to_make_json_of_safetensors(c2f, tmp_path):
+    small = tmp_path / "small.safetensors"
+    Hierarchy.from_levels(LEVELS, NAMES).save(small)
+    code, _, err = c2f("hierarchy", "edit", small, "--no-browser")
+    assert code == 2
+    assert f"make one by c2f hierarchy {small} --save hierarchy.json." in err

@@ -11,6 +11,8 @@ import pytest
 from coarse2fine import RunError
 from coarse2fine.experiments.content import (
     file_of,
+    gather_results,
+    read_all,
     read_results,
     results_from_dict,
     results_to_dict,
@@ -155,6 +157,56 @@ def test_what_was_run_row_by_row_is_drawn_as_one(tmp_path):
     # Of each row those are missing that its own command asked for.
     drawn = (tmp_path / "mine.md").read_text()
     assert re.findall(r"(\d) of (\d) runs are missing", drawn) == [("5", "6"), ("1", "4")]
+
+
+BOTH = (contents.variant("continuous"),)
+
+
+def seeds_of(first, *accuracies, **changes):
+    """A row whose seeds begin with another than 0."""
+    row = contents.row({"baseline": accuracies, "continuous": accuracies}, variants=BOTH, **changes)
+    return {**row, "runs": [{**run, "seed": run["seed"] + first} for run in row["runs"]]}
+
+
+def test_seeds_that_were_run_apart_are_put_together(tmp_path):
+    stored(tmp_path, "mine.json", seeds_of(0, 1.0, 2.0, cut=1), seeds=[0, 1])
+    stored(tmp_path, "mine-seeds-2.json", seeds_of(2, 3.0, cut=2), seeds=[2])
+    for found in (redraw("mine", "full", tmp_path), *read_all(tmp_path)):
+        (row,) = found.rows
+        assert [(run.method, run.seed, round(100 * run.accuracy)) for run in row.runs] == [
+            (name, seed, seed + 1) for seed in range(3) for name in ("baseline", "continuous")
+        ]
+        assert (found.seeds, row.seeds, row.cut) == ((0, 1, 2), (0, 1, 2), 3)
+        assert found.command == "mine.json; mine-seeds-2.json"
+    assert "missing" not in (tmp_path / "mine.md").read_text()
+
+
+def test_what_figures_show_of_each_run_is_put_together_too(tmp_path):
+    for seed in (0, 1):
+        curve = {"method": "baseline", "seed": seed, "val_accuracy": [0.5], "level": []}
+        row = seeds_of(seed, 1.0, curves=[curve])
+        results = results_from_dict({**contents.content(row, figure="curves"), "seeds": [seed]})
+        write_results(file_of("mine", "full", tmp_path, seeds=[seed]), results)
+    (row,) = gather_results("mine", "full", tmp_path).rows
+    assert [curve.seed for curve in row.values] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        seeds_of(1, 5.0),
+        seeds_of(2, 5.0, config={"batch_size": 64}),
+        {**seeds_of(2, 5.0), "variants": [contents.variant("continuous", metric="random")]},
+        {**seeds_of(2, 5.0), "chosen_among": ["continuous"]},
+    ],
+    ids=["shares a seed", "other settings", "other methods", "other choice"],
+)
+def test_seeds_that_cannot_be_compared_are_not_put_together(tmp_path, other):
+    stored(tmp_path, "mine.json", seeds_of(0, 1.0, 2.0), seeds=[0, 1])
+    stored(tmp_path, "mine-seeds-9.json", other, seeds=[9])
+    found = gather_results("mine", "full", tmp_path)
+    assert [run.seed for run in found.rows[0].of("baseline")] == [0, 1]
+    assert found.seeds == (0, 1)
 
 
 def test_a_part_that_was_asked_for_is_drawn_alone(tmp_path):

@@ -48,7 +48,7 @@ def test_results_are_those_of_fit(here):
 
 def test_all_that_is_needed_to_understand_the_results_is_stored(here):
     experiment(seeds=(3,)).run()
-    content = json.loads((here / "runs" / "animals.ANIMALS.json").read_text())
+    content = json.loads((here / "runs" / "animals.ANIMALS-seeds-3.json").read_text())
     assert (content["experiment"], content["title"]) == (NAME, "Animals")
     assert content["scale"] == {"name": "full", "about": "six kinds"}
     assert content["seeds"] == [3]
@@ -60,7 +60,7 @@ def test_all_that_is_needed_to_understand_the_results_is_stored(here):
     for run in row["runs"]:
         folder = here / "runs" / row["folder"] / "seed-3" / run["method"]
         assert all((folder / name).is_file() for name in RUN_FILES)
-    text = (here / "runs" / "animals.ANIMALS.md").read_text()
+    text = (here / "runs" / "animals.ANIMALS-seeds-3.md").read_text()
     assert text.startswith("Animals; scale full: six kinds.\n\n| setting | method |")
     assert "|  | nbdt, hard | 1 |" in text
 
@@ -97,11 +97,11 @@ def test_fewer_seeds_leave_the_results_of_more_alone(here):
     more.run()
     assert not more.is_kept
     before = [path.read_bytes() for path in stored]
-    fewer = experiment(seeds=(1,))
+    fewer = experiment(seeds=(0,))
     fewer.run()
     assert fewer.is_kept
     assert [path.read_bytes() for path in stored] == before
-    assert [run.seed for run in fewer.results.rows[0].runs] == [1, 1, 1]
+    assert [run.seed for run in fewer.results.rows[0].runs] == [0, 0, 0]
     assert fewer.table().splitlines()[1].split()[2] == "1"
 
 
@@ -119,17 +119,25 @@ def test_more_runs_of_fewer_seeds_do_not_replace_a_file(here):
     assert both.read_bytes() == before
 
 
-@pytest.mark.usefixtures("here")
-def test_as_many_runs_replace_a_file_and_so_does_anything_a_damaged_one():
+def test_later_seeds_have_a_file_of_their_own_and_are_drawn_with_the_others(here):
     experiment(seeds=(0,)).run()
     other = experiment(seeds=(1,))
     other.run()
     assert not other.is_kept
+    assert read_results(here / "runs" / "animals.ANIMALS.json").seeds == (0,)
     assert read_results(other.path).seeds == (1,)
-    other.path.write_text("{")
-    other.store()
-    assert not other.is_kept
-    assert read_results(other.path).seeds == (1,)
+    found = redraw(NAME, "full", here / "runs")
+    assert [run.seed for run in found.rows[0].runs] == [0, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_damaged_file_is_replaced():
+    one = experiment(seeds=(1,))
+    one.run()
+    one.path.write_text("{")
+    one.store()
+    assert not one.is_kept
+    assert read_results(one.path).seeds == (1,)
 
 
 def test_data_that_are_missing_fail_alone_and_the_rest_is_stored(here):

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from safetensors.numpy import save
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where tests keep what they share
 from made_runs import make_run
@@ -208,6 +209,9 @@ def _others(folder: Path, attack: bytes, marker: Path) -> Iterator[Path]:
     yield folder / "model.keras"
     yield _written(folder / "model.h5", attack)
     yield _written(folder / "hierarchy.json", attack)
+    yield _written(folder / "hierarchy.safetensors", attack)
+    about = {"format": "coarse2fine-hierarchy", "version": "1", "num_classes": str(10**12)}
+    yield _written(folder / "claims.safetensors", save({}, about))
     tag = f"!!python/object/apply:os.system ['touch {marker}']"
     yield _written(folder / "yaml.json", tag.encode())
     yield _written(folder / "taxonomy.csv", f"parent,child\n,{tag}\n{tag},a\n{tag},b\n".encode())

@@ -14,7 +14,7 @@ from coarse2fine.runs.listing import list_runs
 
 TREE = Hierarchy.from_levels([[0, 0, 1, 1]], ["cat", "dog", "car", "bus"])
 TARGETS = [0, 1, 2, 3] * 25
-OLD = Path(__file__).parents[1] / "old_runs"
+OLD = Path(__file__).parents[1] / "old_runs" / "0.1.0"
 
 
 def right(count):
@@ -214,8 +214,8 @@ def test_a_comparison_itself_and_a_run_in_none(tmp_path):
 
 
 def test_runs_of_an_older_version(tmp_path):
-    shutil.copytree(OLD, tmp_path / "old")
-    (tmp_path / "old" / "net.py").unlink()
+    for name in ("finished", "unfinished"):
+        shutil.copytree(OLD / name, tmp_path / "old" / name)
     done, unfinished = list_runs(tmp_path / "old")
     assert (done.path.name, done.state, done.planned) == ("finished", "finished", (0, 1))
     assert set(done.result.verdicts) == {"continuous", "staged"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import IntArray, is_tensor, to_integers
+from .._util.arrays import Array, IntArray, is_tensor, to_integers
 from .._util.text import did_you_mean
 
 FORMAT = "coarse2fine-hierarchy"
@@ -19,7 +19,7 @@ VERSION = 1
 # for any memory; a level is itself as long as there are classes.
 _MAX_BARE_CLASSES = 10_000_000
 
-Parts = tuple[list[IntArray], Any, Any, Any]
+Parts = tuple[list[IntArray], Any, Any, Any, bool]
 
 
 def frozen(level: Any, index: int) -> IntArray:
@@ -223,7 +223,11 @@ def is_hierarchy(content: Any) -> bool:
 
 
 def read_parts(content: Any) -> Parts:
-    """Return the levels and names of a file's content, which may be anything."""
+    """Return the levels and names of a file's content, which may be anything.
+
+    Args:
+        content: As JSON has it, or with levels that are arrays.
+    """
     if not is_hierarchy(content):
         raise ValueError(f'not a hierarchy: it must be an object with "format": "{FORMAT}".')
     version, count, levels = (content.get(key) for key in ("version", "num_classes", "levels"))
@@ -239,24 +243,48 @@ def read_parts(content: Any) -> Parts:
         raise ValueError(f'"levels" must be a list of levels. Got {short(levels)}.')
     if not levels and count > _MAX_BARE_CLASSES:
         raise ValueError(f'"num_classes" is {short(count)}, which no level bears out.')
+    approximate = content.get("approximate", False)
+    if not isinstance(approximate, bool):
+        raise ValueError(f'"approximate" must be true or false. Got {short(approximate)}.')
     arrays = [_read_level(level, count, index) for index, level in enumerate(levels)]
     names = (content.get(key) for key in ("class_names", "cluster_names", "other_names"))
-    return [*arrays, np.arange(count)], *names
+    return [*arrays, np.arange(count)], *names, approximate
 
 
 def _read_level(level: Any, classes: int, index: int) -> IntArray:
+    what = f'"levels"[{index}]'
+    if isinstance(level, np.ndarray):
+        return _read_array(level, classes, what)
     if not isinstance(level, list) or len(level) != classes:
         raise ValueError(
-            f'"levels"[{index}] must be a list of {short(classes)} clusters. Got '
+            f"{what} must be a list of {short(classes)} clusters. Got "
             f"{f'{len(level)} of them' if isinstance(level, list) else short(level)}."
         )
-    for at, cluster in enumerate(level):
-        if type(cluster) is not int or not 0 <= cluster < classes:
-            raise ValueError(
-                f'"levels"[{index}][{at}] must be a whole number in 0..{classes - 1}. Got '
-                f"{short(cluster)}."
-            )
+    # By type, as True and 1.0 are equal to 1. The loop only looks for what is wrong.
+    if set(map(type, level)) != {int} or not 0 <= min(level) <= max(level) < classes:
+        for at, cluster in enumerate(level):
+            if type(cluster) is not int or not 0 <= cluster < classes:
+                raise _wrong_cluster(what, at, classes, cluster)
     return np.array(level, np.int64)
+
+
+def _read_array(level: Array, classes: int, what: str) -> IntArray:
+    if level.dtype.kind not in "iu" or level.shape != (classes,):
+        raise ValueError(
+            f"{what} must be an array of {short(classes)} clusters. Got {level.dtype} of shape "
+            f"{level.shape}."
+        )
+    wrong = (level < 0) | (level >= classes)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise _wrong_cluster(what, at, classes, int(level[at]))
+    return level.astype(np.int64)
+
+
+def _wrong_cluster(what: str, at: int, classes: int, cluster: Any) -> ValueError:
+    return ValueError(
+        f"{what}[{at}] must be a whole number in 0..{classes - 1}. Got {short(cluster)}."
+    )
 
 
 def match_names(own: Sequence[str] | None, wanted: Sequence[str], num_classes: int) -> list[int]:

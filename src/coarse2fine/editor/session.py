@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
+from .._hierarchy.files import is_arrays
 from .._util.files import decode_json, write_atomically, writing
 from ..hierarchy import Hierarchy
 from .backups import back_up
@@ -66,6 +67,8 @@ class Session:
         self, file: str | os.PathLike[str], start: Hierarchy | None = None, command: str = ""
     ) -> None:
         self.path = Path(os.path.realpath(file))
+        if is_arrays(self.path):
+            raise ValueError(f"{file}: the editor reads and writes JSON alone; name it .json.")
         self.command = command
         self.backups: list[Path] = []
         self._lock = Lock()

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..runs.result import RunResult
 from ..runs.statistics import paired
 from .declaration import CHOSEN, FULL, Variant
 from .figures import FIGURES, values_from_dict, values_to_dict
+from .pooling import pooled
 from .results import Results, Row
 
 FORMAT, VERSION = "coarse2fine experiment", 1
@@ -25,7 +25,12 @@ FORMAT, VERSION = "coarse2fine experiment", 1
 
 
 def file_of(
-    name: str, scale: str, folder: Path, only: Sequence[str] = (), epochs: int | None = None
+    name: str,
+    scale: str,
+    folder: Path,
+    only: Sequence[str] = (),
+    epochs: int | None = None,
+    seeds: Sequence[int] = (),
 ) -> Path:
     """Return where an experiment's results are kept.
 
@@ -35,16 +40,22 @@ def file_of(
         folder: That holds it.
         only: The part of it that was asked for. Defaults to none: all.
         epochs: Instead of those declared. Defaults to None.
+        seeds: Those that were asked for; they are named unless they are the first ones. Defaults
+            to none.
 
     Examples:
         >>> file_of("methods", "full", Path()).name
         'methods.json'
         >>> file_of("methods", "small", Path(), only=["nbdt", "dp-*"], epochs=3).name
         'methods-small-3-epochs-only-dp-nbdt.json'
+        >>> file_of("methods", "full", Path(), seeds=[3, 4]).name
+        'methods-seeds-3-4.json'
     """
     parts = [name.replace(":", "."), *([scale] if scale != FULL else [])]
     parts += [f"{epochs}-epochs"] if epochs is not None else []
     parts += ["only", *sorted(only)] if only else []
+    if tuple(seeds) != tuple(range(len(seeds))):
+        parts += ["seeds", *map(str, seeds)]
     stem = "-".join(re.sub(r"[^\w.+]+", "-", part).strip("-") for part in parts)
     return folder / f"{stem}.json"
 
@@ -84,7 +95,12 @@ def read_all(folder: Path) -> list[Results]:
     """Read the results of every experiment that a folder has; other files are left aside."""
     if not folder.is_dir():
         raise RunError(f"there is no folder {folder}; name one that holds results.")
-    return [read_results(path) for path in sorted(folder.glob("*.json")) if _has_results(path)]
+    parts: dict[tuple[str, str, str], list[Results]] = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.stem):
+        if _has_results(path):
+            results = read_results(path)
+            parts.setdefault((results.experiment, results.scale, results.about), []).append(results)
+    return [pooled(found) for found in parts.values()]
 
 
 def _has_results(path: Path) -> bool:
@@ -96,32 +112,28 @@ def _has_results(path: Path) -> bool:
     return isinstance(content, dict) and content.get("format") == FORMAT
 
 
-def gather_results(name: str, scale: str, folder: Path) -> Results:
-    """Read all that a folder has of an experiment, which may have been run row by row.
-
-    A row that several files have is taken from the one with the most runs of it.
+def gather_results(
+    name: str,
+    scale: str,
+    folder: Path,
+    only: Sequence[str] = (),
+    epochs: int | None = None,
+) -> Results:
+    """Read all that a folder has of an experiment, which may have been run in parts.
 
     Args:
         name: Of the experiment.
         scale: Of the experiment.
         folder: Where its results are.
+        only: The part of it that was asked for. Defaults to none: all that the folder has.
+        epochs: See `file_of`. Defaults to None.
     """
-    whole = file_of(name, scale, folder)
-    parts = sorted(folder.glob(f"{whole.stem}-only-*.json"))
-    found = [read_results(path) for path in [whole, *parts] if path.is_file()]
-    if len(found) < 2:
-        return found[0] if found else read_results(whole)
-    rows: dict[str, Row] = {}
-    for row in (row for results in found for row in results.rows):
-        if row.key not in rows or len(row.runs) > len(rows[row.key].runs):
-            rows[row.key] = row
-    used = [results for results in found if any(row in rows.values() for row in results.rows)]
-    return replace(
-        used[0],
-        seeds=tuple(sorted({seed for results in used for seed in results.seeds})),
-        command="; ".join(results.command for results in used),
-        rows=tuple(rows.values()),
-    )
+    first = file_of(name, scale, folder, only, epochs)
+    parts = sorted(folder.glob(f"{first.stem}-seeds-*.json"))
+    if not only and epochs is None:
+        parts += sorted(folder.glob(f"{first.stem}-only-*.json"))
+    found = [path for path in (first, *parts) if path.is_file()] or [first]
+    return pooled([read_results(path) for path in found])
 
 
 @contextmanager

@@ -55,6 +55,7 @@ class Stored(NamedTuple):
         write: Makes plain values of it.
         read: Makes it of these again.
         needs_data: Whether it takes the folder of named sets, too. Defaults to False.
+        is_by_run: Whether it is a list with an item for each run. Defaults to False.
         headings: Of what it adds to the table. Defaults to none.
         cells: Returns the cells of a method below these.
     """
@@ -64,6 +65,7 @@ class Stored(NamedTuple):
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
     needs_data: bool = False
+    is_by_run: bool = False
     headings: tuple[str, ...] = ()
     cells: Callable[[Any, str], Sequence[str]] = lambda *_: ()
 
@@ -80,6 +82,19 @@ def figure_values(figure: str | None, runs: Sequence[RunResult], folder: Path | 
     if stored is None:
         return None
     return stored.collect(runs, folder) if stored.needs_data else stored.collect(runs)
+
+
+def pooled_values(figure: str | None, found: Sequence[Any]) -> Any:
+    """Return what a figure shows of a setting whose seeds were run in parts; None for nothing.
+
+    Args:
+        figure: See `figure_values`.
+        found: What it shows of each part. A figure of one run alone shows that of the first.
+    """
+    stored = _STORED.get(figure or "")
+    if stored is None or not stored.is_by_run:
+        return found[0]
+    return [item for values in found for item in values or []]
 
 
 def table_headings(figure: str | None) -> tuple[str, ...]:
@@ -225,20 +240,23 @@ def _measures(run: Json) -> dict[str, Measures | None]:
 
 _STORED = {
     "sizes": Stored("samples", _samples, int, int),
-    "curves": Stored("curves", curves.values_of, _curves_to_list, _curves_from_list),
+    "curves": Stored(
+        "curves", curves.values_of, _curves_to_list, _curves_from_list, is_by_run=True
+    ),
     "levels": Stored("levels", levels.values_of, asdict, _levels_from_dict),
     "classes": Stored("classes", classes.values_of, _classes_to_dict, _classes_from_dict),
     "confusion": Stored("confusion", confusion.values_of, _confusion_to_dict, _confusion_from_dict),
     "hierarchy": Stored(
         "hierarchies", hierarchy.values_of, _hierarchies_to_dict, _hierarchies_from_dict
     ),
-    "worth": Stored("worth", worth.values_of, _worths_to_list, _worths_from_list),
+    "worth": Stored("worth", worth.values_of, _worths_to_list, _worths_from_list, is_by_run=True),
     "mistakes": Stored(
         "mistakes",
         mistakes.values_of,
         _mistakes_to_list,
         _mistakes_from_list,
         needs_data=True,
+        is_by_run=True,
         headings=mistakes.HEADINGS,
         cells=mistakes.cells,
     ),

@@ -76,7 +76,7 @@ class Reproduction:
         self.out = Path(out).resolve()  # workers may have another current directory
         found = folder or os.environ.get(VARIABLE)
         self.folder = Path(found).resolve() if found else None
-        self.path = file_of(name, scale, self.out, only, epochs)
+        self.path = file_of(name, scale, self.out, only, epochs, self.seeds)
         self.is_kept = False
         self._check()
 
@@ -181,12 +181,11 @@ def redraw(
         folder: Where its results lie.
         out: Where to draw to. Defaults to None: beside the results.
         only: As the results were made with. Defaults to none: all that the folder has, which may
-            have been run row by row.
+            have been run setting by setting.
         epochs: As the results were made with. Defaults to None.
     """
     path = file_of(name, scale, folder, only, epochs)
-    is_part = only or epochs is not None
-    results = read_results(path) if is_part else gather_results(name, scale, folder)
+    results = gather_results(name, scale, folder, only, epochs)
     with damage_named(path):
         draw(results, (out or folder) / path.name)
     return results

@@ -21,7 +21,7 @@ from ..errors import MissingExtraError, RunError
 from ..hierarchy import Hierarchy
 from ..prediction import LevelPredictor
 from ..runs.best import find_best, finished_runs
-from ..runs.directory import Run
+from ..runs.directory import EXPORT, EXPORT_VERSION, Run
 from ..runs.find import seed_folders
 from ..runs.identity import Factory
 from ..runs.restore import Trained, load_trained
@@ -30,12 +30,10 @@ from .card import model_card
 from .folder import (
     CARD,
     FOLDER,
-    FORMAT,
     LEVELS,
     ONNX,
     PROGRAM,
     TOKENS,
-    VERSION,
     WEIGHTS,
     check_replaceable,
 )
@@ -250,8 +248,8 @@ def _facts(run: RunResult) -> dict[str, Any]:
     config = Run(run.path).config
     data: Mapping[str, Any] = vars(config.data)
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": EXPORT,
+        "version": EXPORT_VERSION,
         "library_name": "coarse2fine",
         "coarse2fine": __version__,
         "model": str(config.settings["model"]),

@@ -11,12 +11,11 @@ from ..checkpoints import load_tensors
 from ..errors import RunError
 from ..hierarchy import Hierarchy
 from ..prediction import LevelPredictor
-from ..runs.directory import Run
+from ..runs.directory import EXPORT, Run
 from ..runs.identity import Factory
 from ..runs.restore import Trained, trained_from
 from ..runs.result import RunResult
 
-FORMAT, VERSION = "coarse2fine export", 1
 WEIGHTS, PROGRAM, ONNX = "model.safetensors", "program.pt2", "model.onnx"
 CARD, TOKENS = "README.md", "tokens.py"
 LEVELS = "levels.json"  # how sure the model must be for an answer
@@ -33,7 +32,7 @@ def export_files(folder: Path) -> tuple[Path, ...]:
 def is_export(folder: Path) -> bool:
     """Return whether a folder is one that `export_model` wrote."""
     file = Run(folder).config_file
-    return file.is_file() and _format(file) == FORMAT
+    return file.is_file() and _format(file) == EXPORT
 
 
 def load_export(folder: str | Path, model: Factory | None = None) -> Trained:

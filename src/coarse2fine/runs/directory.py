@@ -38,7 +38,10 @@ WEIGHTS = f"{CHECKPOINT}/{MODEL}"
 KEPT = (CONFIG, METRICS, HIERARCHY, WEIGHTS, f"{CHECKPOINT}/{METHOD}", PREDICTIONS, RESULT)
 BEST = "best"  # in a comparison: a copy of the run that validates best
 RUN, COMPARISON = "coarse2fine run", "coarse2fine comparison"
+EXPORT = "coarse2fine export"  # its config is read as a run's
 VERSION, OLD_VERSION = 2, 1  # the old one is of coarse2fine 0.1, which had other random numbers
+EXPORT_VERSION = 1
+_NEWEST = {RUN: VERSION, COMPARISON: VERSION, EXPORT: EXPORT_VERSION}
 HAS_CLASS = "has_class"  # beside predictions: which samples are labelled with a class
 CHECKSUMS, DATA_CHECKSUM = "checksums", "data_checksum"
 
@@ -280,6 +283,21 @@ def comparison_remarks(path: Path) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
+def check_known(file: Path, content: Mapping[str, Any]) -> None:
+    """Raise a `RunError` where a config is of a later format than this release knows.
+
+    Args:
+        file: The config.
+        content: What it holds.
+    """
+    version, newest = content.get("version"), _NEWEST.get(str(content.get("format")), VERSION)
+    if type(version) is int and version > newest:
+        raise RunError(
+            f"{file} cannot be used: a later release of coarse2fine wrote it, in version {version} "
+            f"of its format, and this release reads versions up to {newest}; update coarse2fine."
+        )
+
+
 def is_begun_comparison(path: Path) -> bool:
     """Whether a directory has the config of a comparison or a run."""
     return (path / CONFIG).is_file()
@@ -319,6 +337,7 @@ def _parsed(path: Path) -> Any:
 def _run_config(path: Path) -> RunConfig:
     content = _parsed(path)
     try:
+        check_known(path, content)
         data = _data_facts(content["data"])
         settings, method = content["config"], content["method"]
         found = RunConfig(

@@ -16,7 +16,7 @@ from .._util.files import Json, parse_json, writing
 from .._util.text import brief
 from ..errors import RunError, require
 from .config import HIERARCHY_WORDS
-from .directory import COMPARISON, CONFIG, OLD_VERSION
+from .directory import COMPARISON, CONFIG, OLD_VERSION, check_known
 
 LOCK = ".lock"
 # Of the system, where it has locks of this kind.
@@ -51,6 +51,7 @@ def check_same(path: Path, content: Json, but: tuple[str, ...] = ()) -> None:
     """
     try:
         found = parse_json(path / CONFIG)
+        check_known(path / CONFIG, found)
         if found.get("version") == OLD_VERSION:
             raise _of_an_older_version(path)
         parts = [

@@ -119,7 +119,8 @@ def trained_from(
         transform = Transform(**{n: _frozen(value) for n, value in facts.transform.items()})
         _check_kind(facts.input_shape, facts.class_names)
     except (RunError, ValueError, KeyError, TypeError, AttributeError) as error:
-        text = brief(str(error).removeprefix(f"{config_file} is damaged: ").rstrip("."))
+        text = str(error).removeprefix(f"{config_file} ").removeprefix("is damaged: ")
+        text = brief(text.removeprefix("cannot be used: ").rstrip("."))
         raise RunError(f"{config_file} cannot be used: {text}.") from None
     weights = read_weights()
     names, shape, kind = facts.class_names, facts.input_shape, facts.kind

@@ -119,7 +119,7 @@ def plus_minus(pair: tuple[float, float | None], sign: str = "") -> str:
         ('31.53', '31.53')
     """
     mean, error = pair
-    mean = mean if abs(mean) > SAME else 0.0  # rounding alone is no loss
+    mean = 0.0 if abs(mean) <= SAME else mean  # rounding alone is no loss; NaN stays
     # Halves away from zero, so that the same mean is the same text, however it was added up.
     text = f"{mean + math.copysign(5e-7, mean):{sign}.2f}"
     return text if error is None or math.isnan(error) else f"{text} ± {error:.2f}"

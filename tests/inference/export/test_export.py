@@ -260,6 +260,14 @@ def test_a_folder_that_is_no_export_is_not_read(made, tmp_path):
         load_export(tmp_path / "part")
 
 
+def test_an_export_of_a_later_release_is_refused(made, tmp_path):
+    folder = shutil.copytree(made("table")[1].path, tmp_path / "later")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "version": 2}))
+    with pytest.raises(RunError, match="a later release of coarse2fine wrote it, in version 2 of"):
+        load_export(folder)
+
+
 def test_weights_of_another_model_are_refused(made, tmp_path):
     folder = shutil.copytree(made("table")[1].path, tmp_path / "model")
     save_file({"x": torch.zeros(2)}, folder / "model.safetensors")
