@@ -218,7 +218,8 @@ def _check_classes(found: dict[str, Branch], class_names: Sequence[str]) -> tupl
         what = f"lacks {missing[0]!r}" if missing else f"has {min(unknown)!r} besides"
         hint = did_you_mean(missing[0], unknown) if missing else ""
         raise ValueError(
-            f"the taxonomy's classes must be those of class_names, but it {what}.{hint}"
+            f"the taxonomy's classes must be those of class_names, or of the data, but it {what}."
+            f"{hint}"
         )
     return names
 
