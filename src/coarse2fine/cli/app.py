@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from .. import __version__
-from .._util.plugins import Kind, listed
+from .._util.plugins import Kind, installed, listed
 from ..errors import MissingExtraError, RunError
 from . import (
     data,
@@ -72,10 +72,9 @@ class _Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write what comes after the options."""
         for kind in NAMED.get(str(self.name), ()):
-            found = listed(kind, _ours(kind))
-            if found:
+            if installed(kind):  # else nothing is imported for it
                 with formatter.section(f"{kind.capitalize()} of installed packages"):
-                    for line in found:
+                    for line in listed(kind, _ours(kind)):
                         formatter.write_text(line)
         super().format_epilog(ctx, formatter)
 
