@@ -41,6 +41,11 @@ class Layer(NamedTuple):
         return torch.addmm(bias, self.input[rows], transposed, out=out)
 
 
+def layer_name(classes: int, features: int) -> str:
+    """Return what a message calls a layer."""
+    return f"a final layer of {classes:,} classes and {features:,} features"
+
+
 class Gradients:
     """The gradients of a layer, to which each piece of its logits adds its part.
 
@@ -52,8 +57,8 @@ class Gradients:
     """
 
     def __init__(self, layer: Layer, wanted: Wanted) -> None:
-        # The first piece that concerns an entry overwrites it. Without samples there is none.
-        make = torch.empty if len(layer.input) else torch.zeros
+        # The first piece that concerns an entry overwrites it, if there is any piece.
+        make = torch.empty if len(layer.input) and len(layer.weight) else torch.zeros
         dtype, device = layer.input.dtype, layer.input.device
         shapes = layer.input.shape, layer.weight.shape, layer.weight.shape[:1]
         self.input, self.weight, self.bias = (

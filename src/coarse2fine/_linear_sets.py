@@ -23,19 +23,25 @@ class Sets(NamedTuple):
 
     Args:
         order: The classes, those of a set side by side.
-        places: Where in the order each class stands.
         starts: Where each sample's set begins.
         stops: Where it ends, exclusive.
     """
 
     order: Tensor
-    places: Tensor
     starts: Tensor
     stops: Tensor
 
     def of(self, rows: slice) -> Sets:
         """Return those of some of the samples."""
         return self._replace(starts=self.starts[rows], stops=self.stops[rows])
+
+    def within(self, classes: slice) -> Sets:
+        """Return what they have of a slice of all classes, numbered from its first one."""
+        if classes == slice(0, len(self.order)):
+            return self
+        is_in = (self.order >= classes.start) & (self.order < classes.stop)
+        before = torch.cat([is_in.new_zeros(1), is_in]).cumsum(0)
+        return Sets(self.order[is_in] - classes.start, before[self.starts], before[self.stops])
 
 
 class Columns:
@@ -94,6 +100,16 @@ class Within:
         for (rows, _), total in zip(self._groups, self._totals, strict=True):
             found[rows] = total
         return found
+
+    def widen(self, own: Tensor, whole: Tensor) -> None:
+        """Let the softmax within each set go over more than the classes that are here.
+
+        Args:
+            own: What `log_sum` returned.
+            whole: The log-sum-exp over all classes of each set.
+        """
+        self._entries.widen(own, whole)
+        self._totals = [whole[rows] for rows, _ in self._groups]
 
     def slope(self, at: int, logits: Tensor, total: Tensor) -> None:
         """Turn a tile's logits into the derivatives of the losses, in place.
@@ -158,6 +174,12 @@ class Entries:
         total = torch.zeros_like(largest).index_add_(0, rows, shares)
         self._shares = shares.div_(total.clamp_min(limits.tiny)[rows])
         return total.log_().add_(largest)
+
+    def widen(self, own: Tensor, whole: Tensor) -> None:
+        """See `Within.widen`."""
+        smallest = torch.finfo(own.dtype).min  # as -inf - -inf is NaN
+        part = (own.clamp_min(smallest) - whole.clamp_min(smallest)).exp_()
+        self._shares.mul_(part[self._rows])
 
     def subtract(self, at: int, probabilities: Tensor) -> None:
         """Subtract the softmax within the sets from a tile's softmax, in place."""

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from ._linear_layer import Gradients, Layer
 from ._linear_sets import Columns, Sets, Within, running_log_sum
+from ._shards import Shards
 
 # Of a tile, for each thread: 1 MiB in float32, as large as a level-2 cache often is.
 TILE_ENTRIES = 2**18
@@ -77,7 +78,9 @@ def slices(length: int, step: int) -> list[slice]:
     return [slice(at, min(at + step, length)) for at in range(0, length, step)]
 
 
-def tiled_losses(layer: Layer, sets: Sets, grads: Gradients, scale: Tensor | None) -> Tensor:
+def tiled_losses(
+    layer: Layer, sets: Sets, grads: Gradients, scale: Tensor | None, shards: Shards
+) -> Tensor:
     """Return -log of the probability of each sample's set, and add up the gradients.
 
     Args:
@@ -85,13 +88,14 @@ def tiled_losses(layer: Layer, sets: Sets, grads: Gradients, scale: Tensor | Non
         sets: One for each sample; equal ones should stand side by side.
         grads: Those to add to.
         scale: What each loss is multiplied by for the gradients; None if there are to be none.
+        shards: Where the classes are. `layer`, `sets` and `grads` are of those of this process.
     """
     samples, classes = len(layer.input), len(layer.weight)
-    plan = make_plan(samples, classes)
+    plan = make_plan(samples, shards.largest)  # the same blocks in all processes
     tiles = slices(classes, plan.columns)
     is_kept = plan.is_kept and scale is not None
     memory = Memory(layer.input, plan, classes, is_kept=is_kept)
-    walk = Pass(layer, sets, grads, scale, tiles, Columns(sets.order, tiles), memory)
+    walk = Pass(layer, sets, grads, scale, tiles, Columns(sets.order, tiles), memory, shards)
     losses = [walk.block_losses(rows) for rows in slices(samples, plan.rows)]
     return torch.cat([layer.input.new_empty(0), *losses])
 
@@ -137,6 +141,7 @@ class Pass:
         tiles: Of the classes.
         columns: Of the tiles.
         memory: For the logits of a block.
+        shards: See `tiled_losses`.
     """
 
     layer: Layer
@@ -146,6 +151,7 @@ class Pass:
     tiles: list[slice]
     columns: Columns
     memory: Memory
+    shards: Shards
 
     def block_losses(self, rows: slice) -> Tensor:
         """Return the losses of a block of samples, and add their gradients."""
@@ -156,7 +162,13 @@ class Pass:
             logits = self.layer.logits(rows, tile, self.memory.tile(count, tile))
             within.note(at, logits)
             total = running_log_sum(total, logits, self.memory.scratch(count, tile))
-        losses = total - within.log_sum()
+        own = within.log_sum() if self.tiles else total
+        if self.shards.group is not None:
+            total, whole = self.shards.log_sums(torch.stack([total, own]))
+            if self.tiles:
+                within.widen(own, whole)
+            own = whole
+        losses = total - own
         if self.scale is not None:
             self.grads.begin(rows, self.scale[rows])
             self._add_gradients(rows, within, total)

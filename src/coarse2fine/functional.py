@@ -111,11 +111,12 @@ def coarse_linear_cross_entropy(
 
     Targets of classes and nodes take the shortest way, and cost nothing if they are ignored.
     Label smoothing, and targets of probabilities and masks (which are themselves as large as the
-    logits), take blocks of samples through `coarse_cross_entropy`: slower, and still lean.
+    logits), take blocks of samples with all of their logits: slower, and still lean.
 
     Args:
         input: Features of shape (E), (N, E) or (..., E).
-        linear_weight: The layer's weight, of shape (K, E).
+        linear_weight: The layer's weight, of shape (K, E). A `DTensor` that is divided by its
+            classes is one that several processes share, see `CoarseToFineLinearLoss`.
         target: Class indices of the shape of `input` without E, or class probabilities or a
             boolean mask of candidates with K in the place of E.
         clusters: The level: the cluster of each class, an array of length K.

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
 from ._level_module import LevelLoss
-from ._linear_layer import Layer
+from ._linear_layer import Layer, layer_name
 from ._linear_loss import level_linear_cross_entropy
+from ._sharded_linear import ShardedLinear, sharded_logits
+from ._shards import Shards, shards_of
 from ._tally import Tally
 from .hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
 
 _COUNTED = 2**23  # logits that are there at once while hits are counted: 32 MiB in float32
 
@@ -27,13 +34,18 @@ class CoarseToFineLinearLoss(LevelLoss):
     Its parameters are the layer's: give them to the optimiser too. The keys of its state dict
     are those of `torch.nn.LinearCrossEntropyLoss`, and the level is in the metadata.
 
+    With a `mesh`, each process of torch.distributed has a part of the classes, and samples of
+    its own; see [many classes](scale.md#more-classes-than-one-process-can-hold).
+
     Args:
         in_features: E, the number of features.
         num_classes: K, the number of classes.
         hierarchy: The levels. Defaults to None: plain cross-entropy until one is set.
         bias: Whether the layer has one. Defaults to False.
-        device: Of the layer. Defaults to None: torch's own.
+        device: Of the layer. Defaults to None: torch's own, or that of `mesh`.
         dtype: Of the layer. Defaults to None: torch's own.
+        mesh: The processes that the classes are divided among, a `DeviceMesh` of one dimension.
+            Defaults to None: all classes are in each process.
         weight: See `coarse_cross_entropy`, as for all that follow. Defaults to None.
         ignore_index: Defaults to -100.
         reduction: Defaults to ``"mean"``.
@@ -62,13 +74,19 @@ class CoarseToFineLinearLoss(LevelLoss):
         bias: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        mesh: DeviceMesh | None = None,
         weight: Tensor | None = None,
         ignore_index: int = -100,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
         super().__init__()
-        self.linear = nn.Linear(in_features, num_classes, bias, device=device, dtype=dtype)
+        if mesh is None:
+            self.linear = _linear(in_features, num_classes, bias, device, dtype)
+        elif device is not None:
+            raise ValueError("give device or mesh, not both; the layer is where its mesh is.")
+        else:
+            self.linear = ShardedLinear(in_features, num_classes, bias, mesh, dtype)
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
         self.reduction = reduction
@@ -94,7 +112,22 @@ class CoarseToFineLinearLoss(LevelLoss):
         features = input.reshape(-1, self.linear.in_features)
         targets = target.reshape(-1) if is_index else target.reshape(-1, target.shape[-1])
         rows = max(1, _COUNTED // self.linear.out_features)
-        for some, wanted in zip(
-            torch.split(features, rows), torch.split(targets, rows), strict=True
-        ):
-            tally.note(self.linear(some), wanted, self.ignore_index)
+        # The processes that have some of the classes each must ask for as many pieces.
+        most = max(shards_of(self.linear.weight).agree({}, len(features)))
+        for at in range(0, most, rows):
+            some, wanted = features[at : at + rows], targets[at : at + rows]
+            tally.note(sharded_logits(self.linear, some), wanted, self.ignore_index)
+
+
+def _linear(
+    features: int,
+    classes: int,
+    bias: bool,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> nn.Linear:
+    """Return a layer, if there is memory for it."""
+    planned = torch.empty(classes, features + bias, device="meta", dtype=dtype)
+    place = torch.device(torch.get_default_device() if device is None else device)
+    Shards(classes, device=place.type).check_memory(layer_name(classes, features), planned.nbytes)
+    return nn.Linear(features, classes, bias, device=device, dtype=dtype)

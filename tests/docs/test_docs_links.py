@@ -84,7 +84,7 @@ def test_every_page_begins_with_its_only_title() -> None:
 
 def test_broken_links_are_found() -> None:
     page = DOCS / "index.md"
-    assert broken(page, "training.md#run-directories") is None
+    assert broken(page, "runs.md#your-own-model") is None
     assert broken(page, "training.md#no-such-heading")
     assert broken(page, "nothing.md")
     assert broken(page, "figures/nothing.svg")

@@ -1,4 +1,18 @@
-"""Affinity clustering on embeddings, without a matrix of all their distances."""
+"""Affinity clustering on embeddings, without a matrix of all their distances.
+
+One pass over the tiles gives every class its nearest neighbour. Average linkage goes on with the
+means of the clusters, as the mean cosine of two clusters of unit vectors is the inner product of
+their means. The other linkages need the classes again, in one of two ways:
+
+With single linkage the first pass keeps, for every class, one maximum for each block of columns.
+If it lies outside the class's cluster, it is exact. If inside, it is an upper bound, and that part
+of the tile is computed again only where the bound reaches the best value known for the cluster. To
+keep such parts few, the classes are first ordered by the most similar of some landmarks.
+
+If more than a quarter of a pass would have to be computed again, and always with complete linkage,
+a second pass contracts each tile, its classes sorted by cluster, into the small matrix of the
+clusters, on which all later rounds run.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +24,7 @@ from .matrix import cluster_matrix, matrix_rounds
 from .rounds import (
     Tree,
     averaging_matrix,
+    by_falling_size,
     first_items,
     merge,
     number_by_first,
@@ -84,7 +99,7 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
         if merged.max() == 0:
             return tree
     del maxima  # before the matrix is allocated
-    labels = _by_falling_size(labels)
+    labels = by_falling_size(labels)
     combine = np.maximum if linkage == "single" else np.minimum
     matrix = to_distances(tiles.contract(vectors, tiles.cluster_blocks(labels), combine))
     later = matrix_rounds(matrix, linkage, np.bincount(labels), None, len(tree.partitions))
@@ -115,9 +130,3 @@ def cluster_means(rows: Array) -> Tree:
         sizes = np.bincount(merged, sizes).astype(np.int64)
         labels = merged[labels]
     return stack(*trees)
-
-
-def _by_falling_size(labels: IntArray) -> IntArray:
-    """Renumber the clusters, larger ones first."""
-    order = np.argsort(-np.bincount(labels), kind="stable")
-    return np.argsort(order)[labels]

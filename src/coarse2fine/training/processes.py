@@ -12,19 +12,13 @@ from datetime import timedelta
 from typing import Any, cast
 
 from torch import OutOfMemoryError
-from torch.distributed import DistError
 
+from .._util.peers import lost_peer
 from ..errors import RunError
 from ..runs.config import Config
 from .fabric import STRATEGY_REGISTRY, DDPStrategy, Fabric, FSDPStrategy
 
 PEER_SECONDS = 600.0
-# Gloo, which connects processes on CPUs, raises a plain RuntimeError for everything. Its words
-# are all there is to tell a lost peer by.
-_LOST = re.compile(
-    r"timed? ?out|connection (was )?(closed|reset|refused)|broken pipe|socket|remote process",
-    re.IGNORECASE,
-)
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # as malloc.h of glibc numbers them
 _LARGEST = 1 << 30  # bytes; blocks up to this size are kept
 # GPUs have an exception of their own; the CPU's is a plain RuntimeError, told by its words.
@@ -106,14 +100,10 @@ def lost_peers_explained(fabric: Fabric, seconds: float) -> Iterator[None]:
         # Whatever it was, Ctrl-C included, or children would stay for as long as they wait for
         # this process.
         _end_children(fabric)
-        if not isinstance(error, RuntimeError) or isinstance(error, RunError):
-            raise
         # One process has no peers to lose; a socket in its message is of something else.
-        is_lost = isinstance(error, DistError) or _LOST.search(str(error))
-        if fabric.world_size < 2 or not is_lost:
+        reason = None if isinstance(error, RunError) else lost_peer(error)
+        if fabric.world_size < 2 or reason is None:
             raise
-        # Gloo puts the place in its own source before what happened, and advice after it.
-        reason = re.sub(r"^\[[^]]*\] ", "", str(error)).partition(". ")[0].rstrip(".")
         raise RunError(
             f"another of the {fabric.world_size} processes of this training has died, or has not "
             f"answered for {seconds:g} seconds ({reason}); see what became of it, then the same "
