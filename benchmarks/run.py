@@ -14,6 +14,7 @@ import os
 import platform
 from pathlib import Path
 
+import approximate
 import clustering
 import estimator
 import hierarchy
@@ -38,6 +39,7 @@ PARTS = {
     "loss": loss,
     "linear-loss": linear_loss,
     "clustering": clustering,
+    "approximate": approximate,
     "hierarchy": hierarchy,
     "training": training,
     "methods": methods,

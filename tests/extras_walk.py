@@ -113,6 +113,12 @@ def pretrained() -> None:
     import coarse2fine.inference.hub  # noqa: F401
 
 
+def approximate_clustering() -> None:
+    from coarse2fine import cluster_embeddings
+
+    cluster_embeddings(torch.rand(9, 3), approximate=True)
+
+
 def dask() -> None:
     from coarse2fine.experiments.executors import workers
 
@@ -160,6 +166,7 @@ ENTRIES: dict[str, Callable[[], None]] = {
     "predict in Python": classify,
     "a classifier of the hub": pretrained,
     "a Dask cluster": dask,
+    "approximate clustering": approximate_clustering,
     **{
         f"integrations.{name}": lambda name=name: integration(name)  # type: ignore[misc]
         for name in ("lightning", "transformers", "sklearn", "keras", "torchmetrics")

@@ -9,7 +9,7 @@ be K deep; a curriculum that visits all levels needs few of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -39,12 +39,14 @@ class Clustering:
             spanning tree; otherwise the first class of each of the two.
         heights: The distance of the two clusters joined by each edge.
         rounds: The round, from 0, in which each edge joined its clusters.
+        approximate: Whether some of it may differ from what exact clustering finds.
     """
 
     levels: tuple[IntArray, ...]
     edges: IntArray
     heights: Array
     rounds: IntArray
+    approximate: bool = False
 
 
 def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering:
@@ -73,7 +75,9 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
     return _assemble(cluster_matrix(matrix, linkage, hashed=True), linkage)
 
 
-def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clustering:
+def cluster_embeddings(
+    embeddings: Any, linkage: Linkage = "single", *, approximate: bool = False
+) -> Clustering:
     """Cluster classes by the cosine distances of their embeddings.
 
     Beyond 2,048 classes the K×K distances are never stored. They are computed in tiles, few of
@@ -87,17 +91,28 @@ def cluster_embeddings(embeddings: Any, linkage: Linkage = "single") -> Clusteri
     Args:
         embeddings: A K×E matrix, one row per class, none of them zero.
         linkage: See `cluster_distances`. Defaults to ``"single"``.
+        approximate: Have faiss look for the nearest neighbours of each class instead of
+            computing all distances, and cluster by the spanning tree of what it finds: faster
+            for many classes, with single linkage only. What the neighbours leave apart is linked
+            by the closest classes. Needs the extra ``faiss``. Defaults to False.
     """
     _check_linkage(linkage)
+    if approximate and linkage != "single":
+        raise ValueError(f"approximate clustering is by single linkage only. Got {linkage!r}.")
     rows = unit_embeddings(embeddings)
-    if len(rows) <= KEEP_CLASSES:
+    if approximate:
+        from ._affinity.neighbours import cluster_neighbours
+
+        tree = cluster_neighbours(rows)
+    elif len(rows) <= KEEP_CLASSES:
         tree = cluster_matrix(to_distances(rows @ rows.T), linkage, hashed=False)
     elif linkage == "average":
         tree = cluster_means(rows)
     else:
         tree = cluster_tiles(rows, linkage)
     # Rounding can put a distance a little below 0 or above 2.
-    return _assemble(tree._replace(heights=tree.heights.clip(0, 2)), linkage)
+    tree = tree._replace(heights=tree.heights.clip(0, 2))
+    return replace(_assemble(tree, linkage), approximate=approximate)
 
 
 def check_distances(distances: Any) -> Array:

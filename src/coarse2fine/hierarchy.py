@@ -45,6 +45,7 @@ class Hierarchy(NestedLevels):
         cluster_names: For each level but the last the names of its clusters, or None.
         other_names: Further names, each with that of the class or cluster that it means: a group
             of a taxonomy may have the same classes as the one above it, or one class alone.
+        approximate: Whether its levels come from approximate clustering, see `from_embeddings`.
 
     Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 0, 1]], ["cat", "dog", "fox", "car"])
@@ -74,6 +75,7 @@ class Hierarchy(NestedLevels):
         linkage: Linkage = "single",
         seed: int = 0,
         class_names: Sequence[str] | None = None,
+        approximate: bool = False,
     ) -> Hierarchy:
         """Cluster the classes of a trained classifier (Algorithm 2 of the paper).
 
@@ -89,7 +91,11 @@ class Hierarchy(NestedLevels):
             linkage: See `cluster_distances`. Defaults to ``"single"``.
             seed: Of the random metric. Defaults to 0.
             class_names: Defaults to None.
+            approximate: For the metric ``"embedding"``, see `cluster_embeddings`. Defaults to
+                False.
         """
+        if approximate:
+            check_can_be_approximate(metric)
         from .heads import class_vectors  # which imports torch
 
         if isinstance(metric, str) and metric in CONFUSION_METRICS:
@@ -110,7 +116,9 @@ class Hierarchy(NestedLevels):
         vectors = class_vectors(model, head)
         # From the vectors themselves, so that the K×K distances of many classes are never stored.
         if isinstance(metric, str) and metric == "embedding":
-            return cls.from_embeddings(vectors, linkage=linkage, class_names=class_names)
+            return cls.from_embeddings(
+                vectors, linkage=linkage, class_names=class_names, approximate=approximate
+            )
         distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
         return cls.from_distances(distances, linkage=linkage, class_names=class_names)
 
@@ -121,9 +129,19 @@ class Hierarchy(NestedLevels):
         *,
         linkage: Linkage = "single",
         class_names: Sequence[str] | None = None,
+        approximate: bool = False,
     ) -> Hierarchy:
-        """Cluster classes by the cosine distances of a K×E matrix, one row per class."""
-        return cls(cluster_embeddings(embeddings, linkage).levels, class_names)
+        """Cluster classes by the cosine distances of a K×E matrix, one row per class.
+
+        Args:
+            embeddings: See `cluster_embeddings`.
+            linkage: See `cluster_distances`. Defaults to ``"single"``.
+            class_names: Defaults to None.
+            approximate: See `cluster_embeddings`; the hierarchy says that it is. Defaults to
+                False.
+        """
+        found = cluster_embeddings(embeddings, linkage, approximate=approximate)
+        return cls(found.levels, class_names, approximate=found.approximate)
 
     @classmethod
     def from_distances(
@@ -292,6 +310,7 @@ class Hierarchy(NestedLevels):
             self.class_names,
             None if groups is None else [groups[level] for level in kept[:-1]],
             self.other_names,
+            self.approximate,
         )
 
     def max_levels(self, count: int) -> Hierarchy:
@@ -336,7 +355,13 @@ class Hierarchy(NestedLevels):
         # Cluster ids stay, and with them the cluster names; only the classes are reordered, and
         # the finest level is 0..K-1 in any order of them.
         coarse = [level[order] for level in self.levels[:-1]]
-        return Hierarchy([*coarse, self.levels[-1]], names, self.cluster_names, self.other_names)
+        return Hierarchy(
+            [*coarse, self.levels[-1]],
+            names,
+            self.cluster_names,
+            self.other_names,
+            self.approximate,
+        )
 
     # ------------------------------------------------------------------ text, files, value
 
@@ -391,7 +416,8 @@ class Hierarchy(NestedLevels):
             raise ValueError(f"{path}: {brief(error)}") from error
 
     def __repr__(self) -> str:
-        return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters})"
+        how = ", approximate=True" if self.approximate else ""
+        return f"Hierarchy(num_classes={self.num_classes}, num_clusters={self.num_clusters}{how})"
 
     def _content(self) -> dict[str, Any]:
         """Return what a file holds, with levels that are arrays."""
@@ -404,6 +430,7 @@ class Hierarchy(NestedLevels):
             "class_names": None if self.class_names is None else list(self.class_names),
             "cluster_names": None if groups is None else [list(group) for group in groups],
             **({"other_names": dict(self.other_names)} if self.other_names else {}),
+            **({"approximate": True} if self.approximate else {}),
         }
 
     def _level(self, level: int) -> IntArray:
@@ -418,3 +445,10 @@ class Hierarchy(NestedLevels):
                 f"{index}."
             )
         return index % depth
+
+
+def check_can_be_approximate(metric: Any) -> None:
+    """Raise a `ValueError` where clustering by a metric is always exact."""
+    if not (isinstance(metric, str) and metric == "embedding"):
+        given = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
+        raise ValueError(f"approximate clustering is for the metric 'embedding'. Got {given}.")

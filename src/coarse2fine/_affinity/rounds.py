@@ -110,6 +110,12 @@ def number_by_first(ids: IntArray) -> IntArray:
     return (np.cumsum(first == np.arange(len(ids))) - 1)[first]
 
 
+def by_falling_size(labels: IntArray) -> IntArray:
+    """Renumber the clusters, larger ones first."""
+    order = np.argsort(-np.bincount(labels), kind="stable")
+    return np.argsort(order)[labels]
+
+
 def first_items(labels: IntArray) -> IntArray:
     """Return the first item of each cluster."""
     first = np.empty(labels.max() + 1, np.int64)

@@ -36,6 +36,11 @@ class Block(NamedTuple):
     counts: IntArray
     clusters: slice
 
+    @property
+    def is_of_one_cluster(self) -> bool:
+        """Whether it has a single cluster, or a part of one."""
+        return bool(self.clusters.stop - self.clusters.start == 1)
+
 
 class Vectors:
     """Unit vectors, and workspaces for a tile and its left factor.
@@ -190,6 +195,8 @@ def contract(vectors: Vectors, blocks: list[Block], combine: np.ufunc) -> Array:
     parts = np.split(ordered, np.cumsum([len(block.items) for block in blocks])[:-1])
     for index, (rows, left) in enumerate(zip(blocks, parts, strict=True)):
         for columns, right in zip(blocks[index:], parts[index:], strict=True):
+            if rows.clusters == columns.clusters and rows.is_of_one_cluster:
+                continue  # it would end on the diagonal
             tile = _fold(vectors.product(left, right), rows.counts, combine)
             tile = _fold(tile.T, columns.counts, combine).T
             # A cluster cut into several blocks contributes to the same entry several times.

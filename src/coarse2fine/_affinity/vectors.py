@@ -24,6 +24,7 @@ from .matrix import cluster_matrix, matrix_rounds
 from .rounds import (
     Tree,
     averaging_matrix,
+    by_falling_size,
     first_items,
     merge,
     number_by_first,
@@ -98,7 +99,7 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
         if merged.max() == 0:
             return tree
     del maxima  # before the matrix is allocated
-    labels = _by_falling_size(labels)
+    labels = by_falling_size(labels)
     combine = np.maximum if linkage == "single" else np.minimum
     matrix = to_distances(tiles.contract(vectors, tiles.cluster_blocks(labels), combine))
     later = matrix_rounds(matrix, linkage, np.bincount(labels), None, len(tree.partitions))
@@ -129,9 +130,3 @@ def cluster_means(rows: Array) -> Tree:
         sizes = np.bincount(merged, sizes).astype(np.int64)
         labels = merged[labels]
     return stack(*trees)
-
-
-def _by_falling_size(labels: IntArray) -> IntArray:
-    """Renumber the clusters, larger ones first."""
-    order = np.argsort(-np.bincount(labels), kind="stable")
-    return np.argsort(order)[labels]

@@ -92,8 +92,8 @@ def _to_safetensors(content: Mapping[str, Any]) -> bytes:
     if others := content.get("other_names"):
         arrays |= _names_to_arrays("other_names", list(others))
         arrays |= _names_to_arrays("other_names.meant", list(others.values()))
-    metadata = {key: str(content[key]) for key in ("format", "version", "num_classes")}
-    return save(arrays, metadata)
+    about = ("format", "version", "num_classes", "approximate")
+    return save(arrays, {key: str(content[key]) for key in about if key in content})
 
 
 def _from_safetensors(metadata: Mapping[str, str], arrays: dict[str, Array]) -> dict[str, Any]:
@@ -101,6 +101,8 @@ def _from_safetensors(metadata: Mapping[str, str], arrays: dict[str, Array]) -> 
         raise ValueError(f'not a hierarchy: its metadata must have "format": "{FORMAT}".')
     content: dict[str, Any] = {"format": FORMAT, "class_names": None, "cluster_names": None}
     content |= {key: _whole(metadata.get(key)) for key in ("version", "num_classes")}
+    if "approximate" in metadata:
+        content["approximate"] = metadata["approximate"] == "True" or metadata["approximate"]
     levels: list[Array] = []
     while f"levels.{len(levels)}" in arrays:
         levels.append(arrays.pop(f"levels.{len(levels)}"))

@@ -19,7 +19,7 @@ VERSION = 1
 # for any memory; a level is itself as long as there are classes.
 _MAX_BARE_CLASSES = 10_000_000
 
-Parts = tuple[list[IntArray], Any, Any, Any]
+Parts = tuple[list[IntArray], Any, Any, Any, bool]
 
 
 def frozen(level: Any, index: int) -> IntArray:
@@ -243,9 +243,12 @@ def read_parts(content: Any) -> Parts:
         raise ValueError(f'"levels" must be a list of levels. Got {short(levels)}.')
     if not levels and count > _MAX_BARE_CLASSES:
         raise ValueError(f'"num_classes" is {short(count)}, which no level bears out.')
+    approximate = content.get("approximate", False)
+    if not isinstance(approximate, bool):
+        raise ValueError(f'"approximate" must be true or false. Got {short(approximate)}.')
     arrays = [_read_level(level, count, index) for index, level in enumerate(levels)]
     names = (content.get(key) for key in ("class_names", "cluster_names", "other_names"))
-    return [*arrays, np.arange(count)], *names
+    return [*arrays, np.arange(count)], *names, approximate
 
 
 def _read_level(level: Any, classes: int, index: int) -> IntArray:

@@ -23,7 +23,8 @@ def render(hierarchy: NestedLevels, *, width: int, max_lines: int) -> str:
     is built as is shown.
     """
     counts = [int(level.max()) + 1 for level in hierarchy.levels]
-    lines = [_cut(f"{counts[-1]} classes: {' → '.join(map(str, counts))}", width, " → ")]
+    how = ", by approximate clustering" if hierarchy.approximate else ""
+    lines = [_cut(f"{counts[-1]} classes{how}: {' → '.join(map(str, counts))}", width, " → ")]
     for line in _Tree(hierarchy, width).lines():
         if len(lines) > max_lines:
             lines.append(f"… cut after {max_lines} lines; a larger max_lines shows more")

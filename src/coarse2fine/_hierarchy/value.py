@@ -23,14 +23,17 @@ class NestedLevels:
         cluster_names: Of each level but the last. Defaults to None.
         other_names: Further names of classes and clusters, each with the usual one: those of
             groups with the same classes as another. Defaults to none.
+        approximate: Whether clustering found the levels only approximately; two that differ
+            in nothing else are equal. Defaults to False.
     """
 
     levels: tuple[IntArray, ...]
     class_names: tuple[str, ...] | None
     cluster_names: tuple[tuple[str, ...], ...] | None
     other_names: Mapping[str, str]
+    approximate: bool
 
-    __slots__ = ("class_names", "cluster_names", "levels", "other_names")
+    __slots__ = ("approximate", "class_names", "cluster_names", "levels", "other_names")
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class NestedLevels:
         class_names: Sequence[str] | None = None,
         cluster_names: Sequence[Sequence[str]] | None = None,
         other_names: Mapping[str, str] | None = None,
+        approximate: bool = False,
     ) -> None:
         levels = tuple(frozen(level, index) for index, level in enumerate(levels))
         check_levels(levels)
@@ -50,6 +54,7 @@ class NestedLevels:
         set_once("class_names", names)
         set_once("cluster_names", groups)
         set_once("other_names", MappingProxyType(check_other_names(other_names)))
+        set_once("approximate", approximate)
         if len(levels) == 1:
             warnings.warn(
                 f"The hierarchy of {counts[-1]} classes has no level above the classes, so "
@@ -81,8 +86,8 @@ class NestedLevels:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = self.levels, self.class_names, self.cluster_names, dict(self.other_names)
-        return type(self), parts
+        names = self.class_names, self.cluster_names, dict(self.other_names)
+        return type(self), (self.levels, *names, self.approximate)
 
     def _value(self) -> tuple[Any, ...]:
         levels = tuple(level.tobytes() for level in self.levels)

@@ -17,7 +17,7 @@ from .._util.files import parse_json
 from .._util.tables import csv_rows
 from .._util.text import brief
 from ..distances import class_distances
-from ..hierarchy import CONFUSION_METRICS, Hierarchy
+from ..hierarchy import CONFUSION_METRICS, Hierarchy, check_can_be_approximate
 from ..taxonomy import check_parents
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def read_hierarchy(
     class_names: Names = None,
     model: str | Callable[..., nn.Module] | None = None,
     parents: str | None = None,
+    approximate: bool = False,
 ) -> Hierarchy:
     """Return the hierarchy that a user gives, or that is made from what is given.
 
@@ -63,18 +64,26 @@ def read_hierarchy(
             the order of its classes. Defaults to None.
         model: What makes a run's model, see `load_trained`. Defaults to None.
         parents: Of a taxonomy, see `Hierarchy.from_taxonomy`. Defaults to None.
+        approximate: Of embeddings, see `Hierarchy.from_embeddings`. Defaults to False.
     """
+    if approximate:
+        check_can_be_approximate(metric)
     if check_parents(parents):
         return _with_parents(given, metric, linkage, class_names, parents)
     if isinstance(given, Hierarchy):
         return given
     if isinstance(given, str | os.PathLike):
-        return _from_path(Path(given), metric, linkage, head, class_names, model)
+        return _from_path(Path(given), metric, linkage, head, class_names, model, approximate)
     from torch import nn
 
     if isinstance(given, nn.Module):
         return Hierarchy.from_classifier(
-            given, metric, head=head, linkage=linkage, class_names=class_names
+            given,
+            metric,
+            head=head,
+            linkage=linkage,
+            class_names=class_names,
+            approximate=approximate,
         )
     if isinstance(given, Mapping):
         return Hierarchy.from_taxonomy(given, class_names)
@@ -123,19 +132,25 @@ def _check_is_matrix(given: Any) -> None:
 
 
 def _from_path(
-    path: Path, metric: Any, linkage: Any, head: str | None, class_names: Names, model: Any
+    path: Path,
+    metric: Any,
+    linkage: Any,
+    head: str | None,
+    class_names: Names,
+    model: Any,
+    approximate: bool,
 ) -> Hierarchy:
     """Return the hierarchy that a file or a run holds, or that is made from what it holds."""
     suffix = path.suffix.lower()
     matrix: Array | Tensor
     own: Names
     if path.is_dir():
-        return _from_run(path, metric, linkage, head, model)
+        return _from_run(path, metric, linkage, head, model, approximate)
     if not path.exists():
         raise FileNotFoundError(f"there is no file or run {path}.")
     is_tree = suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path))
     if is_tree or holds_hierarchy(path):
-        check_no_choice(path, metric, linkage)
+        check_no_choice(path, metric, linkage, approximate)
         return _from_tree(path, class_names)
     if suffix in CHECKPOINTS:
         from ..checkpoints import read_class_vectors
@@ -149,12 +164,14 @@ def _from_path(
             f"({', '.join(CHECKPOINTS)}) or a run directory."
         )
     try:
-        return _from_matrix(path, matrix, metric, linkage, own or class_names)
+        return _from_matrix(path, matrix, metric, linkage, own or class_names, approximate)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {brief(error)}") from error
 
 
-def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Names) -> Hierarchy:
+def _from_matrix(
+    path: Path, matrix: Any, metric: Any, linkage: Any, names: Names, approximate: bool
+) -> Hierarchy:
     """Return the hierarchy of embeddings, distances or a confusion matrix."""
     is_checkpoint = path.suffix.lower() in CHECKPOINTS
     if _is_one_of(metric, CONFUSION_METRICS):
@@ -164,17 +181,24 @@ def _from_matrix(path: Path, matrix: Any, metric: Any, linkage: Any, names: Name
     if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
         check_entries_finite(matrix, "the matrix")
         if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
-            check_no_choice(path, metric)
+            check_no_choice(path, metric, approximate=approximate)
             return Hierarchy.from_distances(matrix, linkage=linkage, class_names=names)
         warnings.warn(
             f"{path} is square but not symmetric, so it is read as embeddings, one row a class; "
             f"for a confusion matrix give the metric confusion_distance.",
             stacklevel=5,
         )
-    return from_vectors(matrix, metric, linkage, names)
+    return from_vectors(matrix, metric, linkage, names, approximate=approximate)
 
 
-def from_vectors(vectors: Any, metric: Any, linkage: Any, names: Names, seed: int = 0) -> Hierarchy:
+def from_vectors(
+    vectors: Any,
+    metric: Any,
+    linkage: Any,
+    names: Names,
+    seed: int = 0,
+    approximate: bool = False,
+) -> Hierarchy:
     """Return the hierarchy of class vectors by a metric that is not of confusion.
 
     Args:
@@ -183,9 +207,12 @@ def from_vectors(vectors: Any, metric: Any, linkage: Any, names: Names, seed: in
         linkage: See `cluster_distances`.
         names: Of the classes.
         seed: Of the random metric. Defaults to 0.
+        approximate: See `Hierarchy.from_embeddings`. Defaults to False.
     """
     if _is_one_of(metric, ("embedding",)):
-        return Hierarchy.from_embeddings(vectors, linkage=linkage, class_names=names)
+        return Hierarchy.from_embeddings(
+            vectors, linkage=linkage, class_names=names, approximate=approximate
+        )
     distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
     return Hierarchy.from_distances(distances, linkage=linkage, class_names=names)
 
@@ -217,7 +244,9 @@ def _is_tree_file(path: Path) -> bool:
     return suffix == ".csv" and _is_taxonomy(path)
 
 
-def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: Any) -> Hierarchy:
+def _from_run(
+    path: Path, metric: Any, linkage: Any, head: str | None, model: Any, approximate: bool
+) -> Hierarchy:
     """Return the hierarchy of a run, or of its model where it has none."""
     from .directory import HIERARCHY, Run
     from .find import find_run
@@ -226,7 +255,7 @@ def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: An
 
     run = find_run(path)
     if Run(run).has_hierarchy and Run(run).is_begun:  # else it is no run
-        check_no_choice(run / HIERARCHY, metric, linkage)
+        check_no_choice(run / HIERARCHY, metric, linkage, approximate)
         return Run(run).hierarchy()
     result, trained = RunResult.load(run), load_trained(run, model)
     confusion = None
@@ -241,17 +270,25 @@ def _from_run(path: Path, metric: Any, linkage: Any, head: str | None, model: An
         confusion=confusion,
         linkage=linkage,
         class_names=trained.class_names,
+        approximate=approximate,
     )
 
 
-def check_no_choice(given: Path | str, metric: Any, linkage: Any = "single") -> None:
-    """Raise a `ValueError` for a metric or linkage of what is made already.
+def check_no_choice(
+    given: Path | str, metric: Any, linkage: Any = "single", approximate: bool = False
+) -> None:
+    """Raise a `ValueError` for a choice of how to cluster what is not clustered by cosines.
 
     Args:
         given: What it is called.
         metric: Anything but the default is refused.
         linkage: Likewise. Defaults to the default.
+        approximate: Likewise. Defaults to the default.
     """
+    if approximate:
+        raise ValueError(
+            f"{given} has no embeddings, which approximate clustering is for; leave it out."
+        )
     for what, value, default in (("metric", metric, "embedding"), ("linkage", linkage, "single")):
         if not _is_one_of(value, (default,)):
             raise ValueError(
