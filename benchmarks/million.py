@@ -19,7 +19,7 @@ from measure import memory, reset_peak, seconds
 from coarse2fine import cluster_embeddings
 from coarse2fine._affinity import tiles
 from coarse2fine._affinity.maxima import block_maxima
-from coarse2fine._util.memory import free_memory
+from coarse2fine._util.memory import free_bytes
 
 SAMPLE_TILES = 8  # a side of what the estimate is made from
 
@@ -33,7 +33,7 @@ def estimate(rows: np.ndarray) -> dict[str, float]:
     blocks = len(rows) / tiles.TILE
     a_pass = seconds(lambda: block_maxima((unit, None), None)) / sampled * blocks**2 / 2
     maxima = len(rows) * blocks * (rows.itemsize + 2)
-    return {"seconds a pass": a_pass, "GB": (maxima + 2 * rows.nbytes) / 2**30}
+    return {"seconds a pass": a_pass, "GB": (maxima + 2 * rows.nbytes) / 1e9}
 
 
 def main() -> None:
@@ -45,8 +45,8 @@ def main() -> None:
     parser.add_argument("--estimate", action="store_true", help="say what it takes, and stop")
     asked = parser.parse_args()
     rows = clustering.mixture(asked.classes, size=asked.size)
-    free = free_memory()
-    print("exact clustering, estimated:", estimate(rows), "free GB:", free and free / 2**30)
+    free = free_bytes()
+    print("exact clustering, estimated:", estimate(rows), "free GB:", free and free / 1e9)
     if asked.estimate:
         return
     before = memory("VmRSS")
@@ -55,7 +55,7 @@ def main() -> None:
     found = cluster_embeddings(rows, approximate=asked.approximate, executor=asked.executor)
     taken = time.perf_counter() - start
     levels = [int(level.max()) + 1 for level in found.levels]
-    peak = (memory("VmHWM") - before) / 2**30
+    peak = (memory("VmHWM") - before) / 1e9
     print(json.dumps({**vars(asked), "seconds": taken, "GB": peak, "levels": levels}))
 
 

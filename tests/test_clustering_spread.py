@@ -144,33 +144,16 @@ def test_torchrun_is_named_where_it_has_started_nothing(monkeypatch: pytest.Monk
 def test_memory_that_does_not_suffice_is_told_first(
     monkeypatch: pytest.MonkeyPatch, linkage: Any
 ) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 2**18)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 2**18)
     lacking = (
         r"^exact clustering of 3,000 classes takes \S+ GB of memory, of which \S+ GB are missing, "
-        r"as 0.0 GB are free; take approximate=True, or another machine.$"
+        r"as 0.00 GB are free; take approximate=True, or another machine.$"
     )
     with pytest.raises(MemoryError, match=lacking):
         cluster_embeddings(rows(), linkage)
 
 
 def test_the_matrix_of_clusters_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 2**20)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 2**20)
     with pytest.raises(MemoryError, match="the matrix of the .* clusters of the first round takes"):
         cluster_embeddings(rows(), "complete")
-
-
-def test_the_free_memory_of_a_container_counts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 8 kB\n")
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    assert memory.free_memory() == 8192
-    (tmp_path / "memory.max").write_text("4096\n")
-    (tmp_path / "memory.current").write_text("3000\n")
-    (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 500\n")
-    assert memory.free_memory() == 1596
-    (tmp_path / "memory.max").write_text("max\n")
-    assert memory.free_memory() == 8192
-    (tmp_path / "meminfo").unlink()
-    assert memory.free_memory() is None

@@ -69,6 +69,22 @@ def test_level_accuracies_of_classes(kind):
     np.testing.assert_allclose(found, [4 / 5, 3 / 5, 2 / 5])
 
 
+@KINDS
+def test_a_target_that_is_a_cluster_counts_where_it_is_fine_enough(kind):
+    names = ["level 0 cluster 0", "level 1 cluster 1", "(any)"]
+    middle, finer, root = HIERARCHY.nodes.encode(names).tolist()
+    targets = [middle, middle, finer, 5, root]
+    found = level_accuracies(kind([0, 5, 3, 4, 1]), kind(targets), HIERARCHY)
+    np.testing.assert_allclose(found, [3 / 4, 1, 0])
+    logits = np.eye(6)[[0, 5, 3, 4, 1]]
+    np.testing.assert_allclose(
+        level_accuracies(kind(logits.tolist()), kind(targets), HIERARCHY), [3 / 4, 1, 0]
+    )
+    assert np.isnan(level_accuracies([0], [root], HIERARCHY)).all()
+    with pytest.raises(ValueError, match=r"targets must lie in 0\.\.10. Got 11 at position 0"):
+        level_accuracies([0], [11], HIERARCHY)
+
+
 def test_level_accuracies_of_logits_sum_the_probabilities_of_a_cluster():
     logits = torch.tensor([[0.30, 0.01, 0.25, 0.01, 0.22, 0.21]]).log()
     # The best class is 0, the best pair {4, 5} with 0.43, the best of two halves {0, 1, 2, 3}.

@@ -14,9 +14,10 @@ from torch.distributed.device_mesh import init_device_mesh
 
 # What the processes are forked with, so that each takes a moment to start.
 PRELOAD = [
-    "torch.distributed.tensor",
+    "coarse2fine.linear_loss",
+    "torch._dynamo",  # which optimisers import when they are first used
     "torch.distributed.checkpoint.state_dict",
-    "coarse2fine.loss",
+    "torch.distributed.tensor",
 ]
 SECONDS = 120  # after which it is said to hang
 

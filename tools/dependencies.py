@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import tomllib
 from packaging.requirements import Requirement
@@ -14,22 +15,20 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 NAME = "coarse2fine"
 CORE = ""
-# Extras for those who work on the package itself.
-NOT_AT_RUN_TIME = ("all", "audit", "dev", "docs", "torture")
+ALL = "all"  # the extra that stands for the others
 
 
-def direct(include: Iterable[str] | None = None) -> dict[str, list[Requirement]]:
-    """Return what pyproject.toml asks for, by extra; `CORE` is what is always needed.
-
-    Args:
-        include: The extras. Defaults to None: all that are of use at run time.
-    """
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def direct() -> dict[str, list[Requirement]]:
+    """Return what the package asks for, by extra; `CORE` is what is always needed."""
+    project = _pyproject()["project"]
     extras = project["optional-dependencies"]
-    if include is None:
-        include = [name for name in extras if name not in NOT_AT_RUN_TIME]
-    lists = {CORE: project["dependencies"]} | {name: extras[name] for name in include}
-    return {extra: [Requirement(line) for line in lines] for extra, lines in lists.items()}
+    lists = {CORE: project["dependencies"], **extras}
+    return {extra: _parsed(lines) for extra, lines in lists.items() if extra != ALL}
+
+
+def groups() -> dict[str, list[Requirement]]:
+    """Return the tools of those who work on the package itself, by dependency group."""
+    return {group: _parsed(lines) for group, lines in _pyproject()["dependency-groups"].items()}
 
 
 def needed(requirements: Iterable[Requirement]) -> dict[str, Distribution]:
@@ -68,8 +67,16 @@ def version_of(found: Distribution) -> str:
     return found.version.partition("+")[0]
 
 
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def _parsed(lines: Iterable[str]) -> list[Requirement]:
+    return [Requirement(line) for line in lines]
+
+
 def _installed(name: str) -> Distribution:
     try:
         return distribution(name)
     except PackageNotFoundError:
-        sys.exit(f"{name} is not installed here; install the extras dev and audit.")
+        sys.exit(f"{name} is not installed here; install all extras and the group audit.")

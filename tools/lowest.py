@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import chain
 
 import dependencies
 from packaging.requirements import Requirement
 
 # What the core's tests need beside the core, to compare with or to take models from.
-OTHERS = {"dev": "pandas", "sklearn": "scikit-learn", "transformers": "transformers"}
+OTHERS = ("pandas", "scikit-learn", "transformers")
 # As constraints.txt pins them: users do not need them.
 TEST_TOOLS = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
 
@@ -21,10 +22,11 @@ def lowest(requirement: Requirement) -> str:
 
 def pins() -> Iterator[str]:
     """Yield the requirements, as pip takes them."""
-    for extra, requirements in dependencies.direct(OTHERS).items():
-        for each in requirements:
-            if extra == dependencies.CORE or each.name == OTHERS[extra]:
-                yield f"{each.name}=={lowest(each)}"
+    asked = dependencies.direct()
+    core = asked.pop(dependencies.CORE)
+    for each in chain(core, *asked.values(), *dependencies.groups().values()):
+        if each in core or each.name in OTHERS:
+            yield f"{each.name}=={lowest(each)}"
     for line in (dependencies.ROOT / "constraints.txt").read_text().splitlines():
         if line.partition("==")[0] in TEST_TOOLS:
             yield line

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -155,5 +156,6 @@ def _text(annotation: Any) -> str:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("KERAS_BACKEND", "torch")  # the only one that is installed
     LIST.write_text(public_api(), encoding="utf-8")
     sys.stdout.write(f"{LIST.relative_to(ROOT)} is written\n")

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._marginal import along_classes
+from ._marginal import LARGE_SHARE, along_classes
 from .nodes import Nodes
 
 
@@ -42,6 +42,26 @@ class Spans(NamedTuple):
         """Return which targets are all classes at the level."""
         starts, stops = self.edges(target)
         return stops - starts == len(self.places)
+
+    def members(self, target: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Return the classes of each target at the level, in slots; see `Partition.members`.
+
+        Of targets that are all classes only one is returned. None where another target has so
+        many that a mask is better.
+        """
+        starts, stops = (edge.reshape(-1) for edge in self.edges(target))
+        sizes = (stops - starts).masked_fill(stops - starts == len(self.places), 1)
+        width = int(sizes.max()) if len(sizes) else 1
+        if width > LARGE_SHARE * len(self.places):
+            return None
+        order = torch.zeros(len(self.places) + width, dtype=torch.int64, device=target.device)
+        order.scatter_(0, self.places, torch.arange(len(self.places), device=target.device))
+        slots = torch.arange(width, device=target.device)
+        is_empty = slots >= sizes[:, None]
+        empty = torch.zeros(is_empty.shape, dtype=torch.float32, device=target.device)
+        members, empty = order[starts[:, None] + slots], empty.masked_fill_(is_empty, -torch.inf)
+        shape = *target.shape, width
+        return members.view(shape).movedim(-1, 1), empty.view(shape).movedim(-1, 1)
 
     def weights(self, weight: Tensor, target: Tensor, input: Tensor) -> Tensor:
         """Return the mean weight of the classes of each target itself."""

@@ -46,15 +46,20 @@ class ClusterSums:
         return self._spread(self._add(values))
 
     def log_add(self, logits: Tensor) -> Tensor:
-        """Return, for each class, the log-sum-exp over its cluster, of the shape of `logits`."""
+        """Return, for each class, the log-sum-exp over its cluster, of the shape of `logits`.
+
+        Where each class is a cluster of its own, they are the logits themselves.
+        """
         if self._is_finest:
             return logits
         largest = logits.new_full((len(logits), self._count), -torch.inf)
         largest.scatter_reduce_(1, self._of_class.expand(logits.shape), logits, "amax")
         self._reduce(largest, dist.ReduceOp.MAX, -torch.inf)
         largest.clamp_min_(torch.finfo(logits.dtype).min)  # as -inf - -inf is NaN
-        shares = logits.sub(self._spread(largest)).exp_()
-        return self._spread(self._add(shares).log_().add_(largest))
+        shares = self._spread(largest).neg_().add_(logits).exp_()
+        found = self._add(shares).log_().add_(largest)
+        # Finite, as a share of 0 times -inf is NaN.
+        return self._spread(found.clamp_min_(torch.finfo(logits.dtype).min))
 
     def _add(self, values: Tensor) -> Tensor:
         found = values.new_zeros(len(values), self._count)

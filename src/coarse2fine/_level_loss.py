@@ -66,7 +66,7 @@ def _level_loss(
     is_caught = partition is not None and input.device.type == "cpu"
     is_index = not target.is_floating_point()
     if is_index and spans is not None and not is_caught:
-        return _node_loss(input, target, clusters, spans, options)
+        return _node_loss(input, target, clusters, spans, options, is_watched=False)
     arguments = input, target, clusters, partition, options
     # Most batches have neither nodes nor targets to ignore, and to look for one is a good part
     # of a loss that is this small. So we first hope for none: an index that is no class raises
@@ -75,7 +75,7 @@ def _level_loss(
         return _class_loss(*arguments, find_ignored=not is_caught)
     except IndexError:
         if spans is not None and _has_nodes(target, len(clusters), options.ignore_index):
-            return _node_loss(input, target, clusters, spans, options)
+            return _node_loss(input, target, clusters, spans, options, is_watched=True)
         return _class_loss(*arguments, find_ignored=True)
 
 
@@ -124,31 +124,42 @@ def _mask_loss(
     outside = ~(mask if is_finest else widened(mask, clusters))
     counts = None if options.weight is None else mean_weights(options.weight, mask)
     is_everything = ~outside.any(dim=1)
-    losses = _set_losses(input, outside, is_everything, counts)
+    losses = _set_losses(input, None, outside, is_everything, counts)
     losses = _smoothed(losses, input, clusters, None, options)
     return _reduced(losses, counts, options.reduction)
 
 
 def _node_loss(
-    input: Tensor, target: Tensor, clusters: Tensor, spans: Spans, options: Options
+    input: Tensor,
+    target: Tensor,
+    clusters: Tensor,
+    spans: Spans,
+    options: Options,
+    *,
+    is_watched: bool,
 ) -> Tensor:
-    """Compute the loss of targets that are nodes."""
+    """Compute the loss of targets that are nodes, whose sizes may be looked at if `is_watched`."""
     ignored = target == options.ignore_index
     target = target.masked_fill(ignored, len(clusters))  # the root, whose loss is 0
     counts = (~ignored).to(input.dtype)
     if options.weight is not None:
         counts = counts * spans.weights(options.weight, target, input)
-    outside, is_everything = spans.outside(target, input), spans.is_everything(target)
-    losses = _set_losses(input, outside, is_everything, counts)
+    members = spans.members(target) if is_watched else None
+    slots, empty = members or (None, spans.outside(target, input))
+    losses = _set_losses(input, slots, empty, spans.is_everything(target), counts)
     losses = _smoothed(losses, input, clusters, ignored, options)
     return _reduced(losses, counts, options.reduction)
 
 
 def _set_losses(
-    input: Tensor, outside: Tensor, is_everything: Tensor, counts: Tensor | None
+    input: Tensor,
+    members: Tensor | None,
+    empty: Tensor,
+    is_everything: Tensor,
+    counts: Tensor | None,
 ) -> Tensor:
     """Return -log of the probability of each set of classes, times its weight."""
-    losses: Tensor = ClusterLoss.apply(input, None, outside, False)  # type: ignore[no-untyped-call]
+    losses: Tensor = ClusterLoss.apply(input, members, empty, False)  # type: ignore[no-untyped-call]
     losses = losses.masked_fill(is_everything, 0)  # rather than what rounding leaves of it
     return losses if counts is None else losses * counts
 

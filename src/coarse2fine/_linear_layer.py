@@ -41,6 +41,11 @@ class Layer(NamedTuple):
         return torch.addmm(bias, self.input[rows], transposed, out=out)
 
 
+def layer_name(classes: int, features: int) -> str:
+    """Return what a message calls a layer."""
+    return f"a final layer of {classes:,} classes and {features:,} features"
+
+
 class Gradients:
     """The gradients of a layer, to which each piece of its logits adds its part.
 

@@ -21,11 +21,12 @@ from torch.autograd import Function
 from torch.nn import functional as F
 
 from ._candidates import Spans
-from ._linear_layer import NOTHING, Gradients, Layer, Wanted
+from ._linear_layer import NOTHING, Gradients, Layer, Wanted, layer_name
 from ._linear_targets import Targets, flat_targets, targets_of
 from ._loss_checks import Options, check_layer, check_options, to_target
 from ._marginal import Partition
-from ._shards import Batch, Shards, checksum, local, shards_of
+from ._shards import Shards, checksum, local, shards_of
+from ._shared_batch import Batch
 
 
 def level_linear_cross_entropy(
@@ -45,7 +46,7 @@ def level_linear_cross_entropy(
         target = flat = to_target(target)
         _check(layer, target, clusters, options)
         flat = flat_targets(target, clusters, options, spans)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         failure = error
     input, (weight, bias) = layer.input, map(local, layer[1:])
     is_on = torch.is_grad_enabled()
@@ -57,6 +58,7 @@ def level_linear_cross_entropy(
     batch = _agreed(layer, flat, clusters, options, spans, wanted, shards, failure)
     dtype = _computing_type(input, weight)
     targets = targets_of(flat, clusters, partition, options, spans, dtype, batch)
+    _check_memory(targets, input.shape[-1], wanted)
     features = input.reshape(-1, input.shape[-1]).to(dtype)
     loss: Tensor = LinearLoss.apply(features, weight, bias, targets, wanted)  # type: ignore[no-untyped-call]
     return loss.view(input.shape[:-1]) if options.reduction == "none" else loss
@@ -75,7 +77,7 @@ def _agreed(
     spans: Spans | None,
     wanted: Wanted,
     shards: Shards,
-    failure: ValueError | None,
+    failure: Exception | None,
 ) -> Batch:
     """Return the samples of all processes, which must agree on all else."""
     facts: dict[str, Any] = {}
@@ -94,6 +96,17 @@ def _agreed(
         }
     samples = len(target) if failure is None else 0
     return Batch(shards, shards.agree(facts, samples, failure))
+
+
+def _check_memory(targets: Targets, features: int, wanted: Wanted) -> None:
+    """Raise a `MemoryError` where there is none for the gradients and for a block of logits."""
+    shards, samples = targets.batch.shards, len(targets.counts)
+    sizes = samples * features, shards.largest * features, shards.largest
+    gradients = sum(size for size, is_wanted in zip(sizes, wanted, strict=True) if is_wanted)
+    gathered = 0 if shards.group is None else samples * features
+    found = gradients + gathered + targets.logits_at_once()
+    what = f"the loss of {layer_name(shards.classes, features)}"
+    shards.check_memory(what, found * targets.dtype.itemsize)
 
 
 class LinearLoss(Function):

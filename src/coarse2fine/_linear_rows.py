@@ -75,38 +75,52 @@ def row_losses(
 def _block(
     logits: Tensor, asked: Asked, sums: ClusterSums, shards: Shards
 ) -> tuple[Tensor, Tensor]:
-    """Return the losses of a block, and their derivatives by its logits."""
-    total = shards.log_sums(logits.logsumexp(dim=1))
-    losses, weight = torch.zeros_like(total), torch.zeros_like(total)
-    less: Tensor | float = 0.0
+    """Return the losses of a block, and their derivatives by its logits, in their memory."""
+    losses = weight = logits.new_zeros(len(logits))
+    within = less = None
     if asked.inside is not None:
-        found, less = _of_set(logits, asked, total, shards)
-        losses, weight = losses + found, weight + asked.of_set
+        within = logits.masked_fill(~asked.inside, -torch.inf)
+        own, factor = _exponentials(within, shards)
+        losses, weight = losses - asked.of_set * own, weight + asked.of_set
+        within.mul_((factor * asked.of_set)[:, None])
     if asked.shares is not None:
-        found, shared, within = _of_shares(logits, asked.shares, total, sums, shards)
-        losses, weight = losses + asked.of_shares * found, weight + asked.of_shares * shared
-        less = within.mul_(asked.of_shares[:, None]).add_(less)
-    slope = logits.sub_(total[:, None]).exp_().mul_(weight[:, None])
-    return losses, slope.sub_(less)
+        found, shared, less = _of_shares(logits, asked.shares, sums, shards)
+        losses, weight = losses - asked.of_shares * found, weight + asked.of_shares * shared
+    total, factor = _exponentials(logits, shards)
+    slope = logits.mul_((factor * weight)[:, None])
+    if within is not None:
+        slope.sub_(within)
+    if less is not None:
+        slope.addcmul_(less.expand_as(slope), asked.of_shares[:, None], value=-1)
+    return losses.add_(total * weight), slope
 
 
-def _of_set(logits: Tensor, asked: Asked, total: Tensor, shards: Shards) -> tuple[Tensor, Tensor]:
-    """Return the part of the sets, and the softmax within them, both multiplied by `of_set`."""
-    within = logits.masked_fill(~asked.inside, -torch.inf)  # type: ignore[operator]
-    own = shards.log_sums(within.logsumexp(dim=1))
-    found = (total - own) * asked.of_set
-    own = own.clamp_min(torch.finfo(own.dtype).min)  # as -inf - -inf is NaN
-    return found, within.sub_(own[:, None]).exp_().mul_(asked.of_set[:, None])
+def _exponentials(logits: Tensor, shards: Shards) -> tuple[Tensor, Tensor]:
+    """Return the log-sum-exp of each row, and what makes a softmax of what is left of the logits.
+
+    All of a row may be -inf; it is 0 then.
+    """
+    if not logits.shape[1]:
+        nothing = logits.new_full((len(logits),), -torch.inf)
+        return shards.log_sums(nothing), nothing
+    largest = logits.amax(dim=1)
+    largest.clamp_min_(torch.finfo(logits.dtype).min)  # as -inf - -inf is NaN
+    total = shards.log_sums(logits.sub_(largest[:, None]).exp_().sum(dim=1).log_().add_(largest))
+    return total, (largest - total.clamp_min(torch.finfo(logits.dtype).min)).exp_()
 
 
 def _of_shares(
-    logits: Tensor, shares: Tensor, total: Tensor, sums: ClusterSums, shards: Shards
+    logits: Tensor, shares: Tensor, sums: ClusterSums, shards: Shards
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the part of the shares, their sum, and what each logit takes off the softmax."""
-    # Finite, as a share of 0 times an output of -inf is NaN.
-    of_cluster = sums.log_add(logits).clamp_min(torch.finfo(logits.dtype).min)
-    found = (shares * (total[:, None] - of_cluster)).sum(dim=1)
+    """Return the sum of the clusters' log-sum-exp by their shares, and that of the shares.
+
+    And what each logit takes off the softmax.
+    """
+    of_cluster, within = sums.log_add(logits), sums.add(shares)
+    is_even = len(shares) == 1
+    found = of_cluster @ shares[0] if is_even else (shares * of_cluster).sum(dim=1)
     together = torch.stack([found, shares.sum(dim=1).expand_as(found)])
     found, shared = shards.reduced(together, dist.ReduceOp.SUM)
-    within = (logits - of_cluster).exp_()
-    return found, shared, within.mul_(sums.add(shares))
+    if of_cluster is not logits:
+        within = of_cluster.neg_().add_(logits).exp_().mul_(within)
+    return found, shared, within

@@ -14,12 +14,13 @@ from ._candidates import Spans, check_mask, class_spans, mean_weights
 from ._cluster_sums import ClusterSums
 from ._level_loss import level_cross_entropy
 from ._linear_layer import Gradients, Layer, Wanted
-from ._linear_rows import Asked, row_losses
+from ._linear_rows import ROW_ENTRIES, Asked, row_losses
 from ._linear_sets import Sets
-from ._linear_tiles import KEPT_ENTRIES, tiled_losses
+from ._linear_tiles import KEPT_ENTRIES, make_plan, tiled_losses
 from ._loss_checks import Options, check_indices
 from ._marginal import Partition
-from ._shards import Batch, Shards
+from ._shards import Shards
+from ._shared_batch import Batch
 
 
 @dataclass
@@ -69,6 +70,10 @@ class Targets(ABC):
             wanted: The gradients that somebody needs.
         """
 
+    @abstractmethod
+    def logits_at_once(self) -> int:
+        """Return of how many logits there are tensors at a time, those of all processes counted."""
+
     def plain_loss(self, logits: Tensor) -> Tensor:
         """Return the loss of all logits at once."""
         parts = self.clusters, self.partition, self.options, self.spans
@@ -77,6 +82,11 @@ class Targets(ABC):
 
 class SetTargets(Targets):
     """Classes, or nodes: each target is one set of classes."""
+
+    def logits_at_once(self) -> int:
+        """Return those of a block and of a tile."""
+        plan = make_plan(len(self.target), self.batch.shards.largest)
+        return plan.rows * (self.batch.shards.largest * plan.is_kept + 2 * plan.columns)
 
     def losses(
         self, layer: Layer, scale: Tensor | None, wanted: Wanted
@@ -100,6 +110,10 @@ class SetTargets(Targets):
 
 class OtherTargets(Targets):
     """Probabilities, masks of candidates, and all targets that are smoothed."""
+
+    def logits_at_once(self) -> int:
+        """Return those of a block, for each of the tensors that are of its size."""
+        return 6 * max(ROW_ENTRIES, self.batch.shards.largest)
 
     def losses(
         self, layer: Layer, scale: Tensor | None, wanted: Wanted

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ._shards import Batch, Shards, local, shards_of
+from ._linear_layer import layer_name
+from ._shards import Shards, local, shards_of
+from ._shared_batch import Batch
 from ._util.seeds import seed_of
 
 _BLOCK = 1024  # classes whose first weights are drawn together
@@ -42,6 +44,8 @@ class ShardedLinear(nn.Linear):
             "type of parameters": self.weight.dtype,
         }
         seed = shards.agree(facts, int(torch.randint(2**62, ())))[0]
+        needed = shards.largest * (in_features + bias) * self.weight.element_size()
+        shards.check_memory(layer_name(out_features, in_features), needed)
         bound = 1 / math.sqrt(in_features) if in_features else 0.0
         self.weight = _divided(_uniform(self.weight, bound, shards, seed, 0), self.weight, mesh)
         if bias:

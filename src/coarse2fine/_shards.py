@@ -8,20 +8,25 @@ processes. Where all classes are in one process, nothing is sent.
 
 from __future__ import annotations
 
+import socket
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ._util.memory import free_bytes, gigabytes
 from ._util.peers import lost_peer
 from .errors import RunError
+
+_LITTLE = 2**28  # bytes that are not worth asking for
+_HAD: dict[str | None, int] = {}  # by group: the most bytes that there were at once
 
 
 @dataclass(frozen=True)
@@ -92,12 +97,8 @@ class Shards:
             return [number]
         if self.group is None:
             raise failure  # type: ignore[misc]
-        digest = zlib.crc32(repr(facts).encode())
-        sent = torch.tensor([failure is not None, digest, number], device=self.device)
-        found = [torch.empty_like(sent) for _ in range(self.processes)]
-        with answering(self):
-            dist.all_gather(found, sent, self.group)
-        failed, digests, numbers = torch.stack(found).T.tolist()
+        own = failure is not None, zlib.crc32(repr(facts).encode()), number
+        failed, digests, numbers = zip(*self.each(*own), strict=True)
         if any(failed) or len(set(digests)) > 1:
             said = self._say((None if failure is None else str(failure), facts))
             if failure is not None:
@@ -105,11 +106,53 @@ class Shards:
             _raise_first_difference(said)
         return list(numbers)
 
+    def check_memory(self, what: str, needed: int) -> None:
+        """Raise a `MemoryError` if every process takes so much memory, and that is not free.
+
+        The system would otherwise end a process, without a word, when it uses what it was given.
+        What could be had once is not asked for again: memory that is freed need not go back.
+
+        Args:
+            what: Takes the memory.
+            needed: How many bytes, the same in all processes.
+        """
+        name = None if self.group is None else self.group.group_name
+        if self.device != "cpu" or needed <= max(_HAD.get(name, 0), _LITTLE):
+            return
+        free = free_bytes()
+        machine = zlib.crc32(socket.gethostname().encode())
+        for count, least in _by_machine(self.each(machine, -1 if free is None else free)):
+            if 0 <= least < count * needed:
+                among = "" if self.group is None else f" in each of {count} processes of a machine"
+                raise MemoryError(
+                    f"{what} takes {gigabytes(needed)} of memory{among}, where {gigabytes(least)} "
+                    f"are free: {gigabytes(count * needed - least)} are missing; divide the "
+                    f"classes among processes of more machines (mesh), or free some."
+                )
+        _HAD[name] = needed
+
+    def each(self, *own: int) -> list[list[int]]:
+        """Return a row of numbers of each process."""
+        sent = torch.tensor(own, device=self.device)
+        if self.group is None:
+            return [list(own)]
+        found = [torch.empty_like(sent) for _ in range(self.processes)]
+        with answering(self):
+            dist.all_gather(found, sent, self.group)
+        return [row.tolist() for row in found]
+
     def _say(self, own: Any) -> list[Any]:
         said: list[Any] = [None] * self.processes
         with answering(self):
             dist.all_gather_object(said, own, self.group)
         return said
+
+
+def _by_machine(rows: list[list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield how many processes each machine has, and how many bytes are free; -1 for unknown."""
+    for machine in sorted({row[0] for row in rows}):
+        frees = [free for own, free in rows if own == machine]
+        yield len(frees), min(frees)
 
 
 def _raise_first_difference(said: list[tuple[str | None, dict[str, Any]]]) -> None:
@@ -126,107 +169,11 @@ def _raise_first_difference(said: list[tuple[str | None, dict[str, Any]]]) -> No
                 )
 
 
-class Batch(NamedTuple):
-    """The samples of all processes, one process after the other.
-
-    Args:
-        shards: Where the classes are.
-        counts: How many samples each process has.
-    """
-
-    shards: Shards
-    counts: list[int]
-
-    @property
-    def own(self) -> slice:
-        """The samples of this process."""
-        if self.shards.group is None:
-            return slice(0, self.counts[0])
-        rank = dist.get_rank(self.shards.group)
-        start = sum(self.counts[:rank])
-        return slice(start, start + self.counts[rank])
-
-    def gather(self, own: Tensor) -> Tensor:
-        """Return the rows of all samples from those of each process."""
-        group = self.shards.group
-        if group is None:
-            return own
-        # Of one length, as Gloo wants it.
-        sent = own.new_zeros(max(self.counts), *own.shape[1:])
-        sent[: len(own)] = own
-        found = [torch.empty_like(sent) for _ in self.counts]
-        with answering(self.shards):
-            dist.all_gather(found, sent, group)
-        return torch.cat([rows[:count] for rows, count in zip(found, self.counts, strict=True)])
-
-    def hand_back(self, parts: Tensor) -> Tensor:
-        """Return the sum over the processes of the gradients of this process's features.
-
-        It is multiplied by the number of processes, by which DDP divides what follows from it.
-        """
-        group = self.shards.group
-        if group is None:
-            return parts
-        own = self.counts[dist.get_rank(group)]
-        found = parts.new_empty(len(self.counts) * own, *parts.shape[1:])
-        with answering(self.shards):
-            dist.all_to_all_single(
-                found, parts.contiguous(), [own] * len(self.counts), self.counts, group
-            )
-        return found.view(len(self.counts), own, *parts.shape[1:]).sum(dim=0) * len(self.counts)
-
-    def own_columns(self, rows: Tensor) -> Tensor:
-        """Return the columns of this process's classes of all samples.
-
-        Args:
-            rows: All columns of this process's samples.
-        """
-        group = self.shards.group
-        if group is None:
-            return rows
-        as_sent = rows.to(torch.uint8) if rows.dtype == torch.bool else rows
-        parts = [as_sent[:, part].reshape(-1) for part in self.shards.parts]
-        width = self.shards.own.stop - self.shards.own.start
-        found = as_sent.new_empty(sum(self.counts), width)
-        with answering(self.shards):
-            dist.all_to_all_single(
-                found.view(-1),
-                torch.cat(parts),
-                [count * width for count in self.counts],
-                [len(part) for part in parts],
-                group,
-            )
-        return found.to(rows.dtype)
-
-    def all_columns(self, parts: Tensor) -> Tensor:
-        """Return all classes' columns of this process's samples.
-
-        Args:
-            parts: The columns of this process's classes, of all samples.
-        """
-        group = self.shards.group
-        if group is None:
-            return parts
-        own = self.counts[dist.get_rank(group)]
-        widths = [part.stop - part.start for part in self.shards.parts]
-        found = parts.new_empty(own * self.shards.classes)
-        with answering(self.shards):
-            dist.all_to_all_single(
-                found,
-                parts.contiguous().view(-1),
-                [own * width for width in widths],
-                [count * parts.shape[1] for count in self.counts],
-                group,
-            )
-        blocks = torch.split(found, [own * width for width in widths])
-        return torch.cat([it.view(own, width) for it, width in zip(blocks, widths, strict=True)], 1)
-
-
 def shards_of(weight: Tensor) -> Shards:
     """Return where the classes of a layer's weight are."""
     found = sys.modules.get("torch.distributed.tensor")  # if not imported, there is none
     if found is None or not isinstance(weight, found.DTensor):
-        return Shards(len(weight))
+        return Shards(len(weight), device=weight.device.type)
     mesh, placements = weight.device_mesh, weight.placements
     if mesh.ndim != 1 or placements != (found.Shard(0),):
         raise ValueError(

@@ -129,6 +129,11 @@ def hops(scores: Any, targets: Any, hierarchy: Hierarchy, k: int | None = None) 
         >>> hops([[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]], [0, 0], hierarchy)
         0.5
     """
+    return mean(hops_of_each(scores, targets, hierarchy, k))
+
+
+def hops_of_each(scores: Any, targets: Any, hierarchy: Hierarchy, k: int | None) -> Array:
+    """Return the score of each sample, of which `hops` is the mean."""
     scores, targets = scores_and_targets(scores, targets)
     check_classes(scores.shape[1], hierarchy)
     k = scores.shape[1] if k is None else check_whole(k, "k")
@@ -136,7 +141,7 @@ def hops(scores: Any, targets: Any, hierarchy: Hierarchy, k: int | None = None) 
     rows = max(1, _CELLS // scores.shape[1])
     starts = range(0, len(scores), rows)
     parts = [_hops(scores[i : i + rows], targets[i : i + rows], hierarchy, k) for i in starts]
-    return mean(np.concatenate([np.empty(0), *parts]))
+    return np.concatenate([np.empty(0), *parts])
 
 
 def _hops(scores: Array, targets: IntArray, hierarchy: Hierarchy, k: int) -> Array:
@@ -205,15 +210,31 @@ def level_calibration_errors(
         >>> level_calibration_errors(scores, [0, 1], hierarchy)
         array([0., 0.])
     """
-    scores, targets = scores_and_targets(scores, targets)
-    check_classes(scores.shape[1], hierarchy)
+    gaps = np.abs(calibration_gaps(scores, targets, hierarchy, check_bins(bins)))
+    return np.array([ratio(float(of_level.sum()), len(scores)) for of_level in gaps])
+
+
+def check_bins(bins: int) -> int:
+    """Return how many bins there are, at least one."""
     if check_whole(bins, "bins") < 1:
         raise ValueError(f"bins must be at least 1. Got {bins}.")
+    return int(bins)
+
+
+def calibration_gaps(scores: Any, targets: Any, hierarchy: Hierarchy, bins: int) -> Array:
+    """Return for each level and bin by how much confidences exceed hits, summed over samples.
+
+    Mean confidence and accuracy of a bin have the same count below, which the bin's share of the
+    samples cancels. So sums of batches may be added.
+    """
+    scores, targets = scores_and_targets(scores, targets)
+    check_classes(scores.shape[1], hierarchy)
     nodes = hierarchy.nodes.probabilities(to_probabilities(scores))
     gaps = []
     for level, of_level in zip(hierarchy.levels, hierarchy.nodes.of_level, strict=True):
         confidences, is_right = _confidences(nodes[:, of_level], level[targets])
-        gaps.append(_calibration_error(confidences, is_right, bins))
+        places = np.minimum((confidences * bins).astype(np.int64), bins - 1)
+        gaps.append(np.bincount(places, weights=confidences - is_right, minlength=bins))
     return np.array(gaps)
 
 
@@ -233,10 +254,3 @@ def _confidences(clusters: Array, targets: IntArray) -> tuple[Array, Array]:
     # Sums of probabilities may exceed 1 by rounding.
     confidences = np.take_along_axis(clusters, found[:, None], axis=1)[:, 0].clip(0, 1)
     return confidences, found == targets
-
-
-def _calibration_error(confidences: Array, is_right: Array, bins: int) -> float:
-    places = np.minimum((confidences * bins).astype(np.int64), bins - 1)
-    # Both means have the same count below, which the bin's share of the samples cancels.
-    gaps = np.bincount(places, weights=confidences - is_right)
-    return ratio(float(np.abs(gaps).sum()), len(confidences))

@@ -397,6 +397,16 @@ class Hierarchy(NestedLevels):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the hierarchy; an existing file is replaced whole or not at all.
 
+        JSON has the fields ``format`` (``"coarse2fine-hierarchy"``), ``version`` (1),
+        ``num_classes``, ``levels`` (all but the finest, coarsest first, each a list of K cluster
+        ids), ``class_names`` (a list or null), ``cluster_names`` (a list for each of these levels,
+        or null) and, where there are any, ``other_names`` (of groups, each with the name of the
+        cluster or class that has the same classes).
+
+        Safetensors have the same as arrays: ``levels.0`` and so on, in the smallest unsigned type;
+        of names ``class_names.text``, all in one piece of UTF-8, and ``class_names.lengths``, how
+        many characters each has; likewise ``cluster_names.0.text``. The rest is metadata.
+
         Args:
             path: A name that ends in ``.safetensors`` is written as such, which is smaller and
                 faster for many classes; any other as JSON.

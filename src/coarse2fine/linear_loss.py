@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from ._level_module import LevelLoss
-from ._linear_layer import Layer
+from ._linear_layer import Layer, layer_name
 from ._linear_loss import level_linear_cross_entropy
 from ._sharded_linear import ShardedLinear, sharded_logits
-from ._shards import shards_of
+from ._shards import Shards, shards_of
 from ._tally import Tally
 from .hierarchy import Hierarchy
 
@@ -82,7 +82,7 @@ class CoarseToFineLinearLoss(LevelLoss):
     ) -> None:
         super().__init__()
         if mesh is None:
-            self.linear = nn.Linear(in_features, num_classes, bias, device=device, dtype=dtype)
+            self.linear = _linear(in_features, num_classes, bias, device, dtype)
         elif device is not None:
             raise ValueError("give device or mesh, not both; the layer is where its mesh is.")
         else:
@@ -117,3 +117,17 @@ class CoarseToFineLinearLoss(LevelLoss):
         for at in range(0, most, rows):
             some, wanted = features[at : at + rows], targets[at : at + rows]
             tally.note(sharded_logits(self.linear, some), wanted, self.ignore_index)
+
+
+def _linear(
+    features: int,
+    classes: int,
+    bias: bool,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> nn.Linear:
+    """Return a layer, if there is memory for it."""
+    planned = torch.empty(classes, features + bias, device="meta", dtype=dtype)
+    place = torch.device(torch.get_default_device() if device is None else device)
+    Shards(classes, device=place.type).check_memory(layer_name(classes, features), planned.nbytes)
+    return nn.Linear(features, classes, bias, device=device, dtype=dtype)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ._hierarchy.levels import to_class_indices
-from ._scores import check_classes, check_k, check_scores, mean, pair, scores_and_targets
+from ._scores import check_classes, check_k, check_scores, mean, pair, ratio, scores_and_targets
 from ._util.arrays import Array, IntArray, to_numpy
 from .hierarchy import Hierarchy
+from .nodes import Nodes
 
 
 def confusion_matrix(predictions: Any, targets: Any, num_classes: int | None = None) -> IntArray:
@@ -93,22 +94,48 @@ def level_accuracies(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Ar
         predictions: Class indices of shape (N), which count as right at a level when they
             lie in the target's cluster; or logits of shape (N, K), whose prediction at a
             level is the cluster of largest total probability.
-        targets: The true class indices of shape (N).
+        targets: The true class indices of shape (N), or nodes: at levels finer than its node a
+            sample does not count, and the accuracy of none is NaN.
         hierarchy: The levels.
 
     Examples:
         >>> hierarchy = Hierarchy.from_levels([[0, 0, 1, 1]])
         >>> level_accuracies([0, 1, 1, 3], [0, 0, 2, 3], hierarchy)
         array([0.75, 0.5 ])
+        >>> hierarchy.nodes.names[5]
+        'level 0 cluster 0'
+        >>> level_accuracies([0, 1, 1, 3], [0, 5, 2, 3], hierarchy)
+        array([0.75      , 0.66666667])
     """
-    if to_numpy(predictions).ndim == 2:
-        scores = check_scores(predictions)
-        check_classes(scores.shape[1], hierarchy)
-        found = [_cluster_predictions(scores, level) for level in hierarchy.levels]
+    hits, counts = level_hits(predictions, targets, hierarchy, hierarchy.nodes)
+    return np.array([ratio(*pair) for pair in zip(hits, counts, strict=True)])
+
+
+def level_hits(
+    predictions: Any, targets: Any, hierarchy: Hierarchy, nodes: Nodes
+) -> tuple[IntArray, IntArray]:
+    """Return for each level how many predictions are right, and of how many that can be told.
+
+    Args:
+        predictions: See `level_accuracies`.
+        targets: The true nodes.
+        hierarchy: The levels.
+        nodes: What targets are, of this hierarchy or of another one of the same classes.
+    """
+    wanted = to_class_indices(to_numpy(targets), len(nodes), "targets")
+    is_logits = to_numpy(predictions).ndim == 2
+    found = check_scores(predictions) if is_logits else to_numpy(predictions)
+    if is_logits:
+        check_classes(found.shape[1], hierarchy)
     else:
-        found = [hierarchy.coarsen(to_numpy(predictions), at) for at in _depth(hierarchy)]
-    wanted = [hierarchy.coarsen(to_numpy(targets), at) for at in _depth(hierarchy)]
-    return np.array([mean(np.equal(*pair(a, b))) for a, b in zip(found, wanted, strict=True)])
+        found = to_class_indices(found, hierarchy.num_classes, "predictions")
+    hits, counts = [], []
+    for level in hierarchy.levels:
+        clusters = _cluster_predictions(found, level) if is_logits else level[found]
+        clusters, own = pair(clusters, nodes.within(level)[wanted])
+        hits.append(np.count_nonzero(clusters == own))
+        counts.append(np.count_nonzero(own >= 0))
+    return np.array(hits), np.array(counts)
 
 
 def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> IntArray:
@@ -117,12 +144,15 @@ def mistake_heights(predictions: Any, targets: Any, hierarchy: Hierarchy) -> Int
     0 is right, 1 a wrong class of the right lowest cluster, and so on up to the number of
     levels, where not even the coarsest cluster is right.
     """
-    predictions, targets = pair(predictions, targets)
+    predictions, targets = (
+        to_class_indices(found, hierarchy.num_classes, f"heights are of classes, so {what}")
+        for found, what in zip(pair(predictions, targets), ("predictions", "targets"), strict=True)
+    )
     # Levels are nested: prediction and target disagree at the finest levels and agree from some
     # level upwards, so the number of levels at which they disagree is the height.
     heights = np.zeros(predictions.shape, np.int64)
-    for level in _depth(hierarchy):
-        heights += hierarchy.coarsen(predictions, level) != hierarchy.coarsen(targets, level)
+    for level in hierarchy.levels:
+        heights += level[predictions] != level[targets]
     return heights
 
 
@@ -177,7 +207,3 @@ def _cluster_predictions(scores: Array, level: IntArray) -> IntArray:
     probability = np.exp(scores - scores.max(axis=1, keepdims=True))
     totals = np.add.reduceat(probability[:, order], starts, axis=1)
     return np.asarray(totals.argmax(axis=1))
-
-
-def _depth(hierarchy: Hierarchy) -> range:
-    return range(len(hierarchy.levels))

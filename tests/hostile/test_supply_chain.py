@@ -22,7 +22,8 @@ from packaging.utils import canonicalize_name  # noqa: E402
 
 LINES = (ROOT / "constraints.txt").read_text().splitlines()
 PINS = [Requirement(line) for line in LINES if line and not line.startswith("#")]
-# pip is part of every environment, and installs the others.
+GROUPS = dependencies.groups()
+# pip installs all others, `make` its pinned version first; an environment may have another.
 WITHOUT_PIN = {"pip"}
 
 
@@ -41,14 +42,12 @@ def test_every_pin_is_exact_and_once():
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("extra", ["", "dev", "docs", "audit"])
-def test_all_that_is_installed_for_an_extra_is_pinned_to_what_is_installed(extra, everything):
-    found = everything
-    if extra:
-        try:
-            found = dependencies.needed(dependencies.direct([extra])[extra])
-        except SystemExit as error:
-            pytest.skip(str(error))
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_all_that_is_installed_is_pinned_to_what_is_installed(group, everything):
+    try:
+        found = dependencies.needed(GROUPS[group]) if group else everything
+    except SystemExit as error:
+        pytest.skip(str(error))
     pins = {canonicalize_name(pin.name): str(pin.specifier) for pin in PINS}
     wanted = {name: f"=={dependencies.version_of(x)}" for name, x in found.items()}
     assert {n: v for n, v in wanted.items() if n not in WITHOUT_PIN and pins.get(n) != v} == {}
@@ -56,14 +55,28 @@ def test_all_that_is_installed_for_an_extra_is_pinned_to_what_is_installed(extra
 
 def test_the_pins_meet_what_pyproject_asks_for():
     pins = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in PINS}
-    asked = [*dependencies.direct().values(), *dependencies.direct(["dev", "docs"]).values()]
+    asked = [*dependencies.direct().values(), *GROUPS.values()]
     for line in (line for lines in asked for line in lines):
-        if line.name != dependencies.NAME:
-            assert line.specifier.contains(pins[canonicalize_name(line.name)]), line
+        assert line.specifier.contains(pins[canonicalize_name(line.name)]), line
+
+
+def test_extras_are_what_users_install_and_tools_are_groups():
+    extras = dependencies.direct()
+    assert GROUPS.keys() == {"dev", "docs", "torture", "audit", "release"}
+    assert not extras.keys() & GROUPS.keys()
+    tools = {line.name for lines in GROUPS.values() for line in lines}
+    assert not tools & {line.name for lines in extras.values() for line in lines}
+    assert {"pytest", "ruff", "mypy", "ipykernel", "nbclient", "nbformat"} <= tools
+
+
+def test_the_extra_all_stands_for_the_others():
+    text = (ROOT / "pyproject.toml").read_text()
+    named = re.search(r'^all = \["coarse2fine\[(.*)\]"\]$', text, re.M)[1]
+    assert named.split(",") == sorted(dependencies.direct().keys() - {dependencies.CORE})
 
 
 def test_the_lowest_versions_are_those_that_pyproject_begins_with():
-    core = dependencies.direct([])[dependencies.CORE]
+    core = dependencies.direct()[dependencies.CORE]
     pins = [Requirement(line) for line in lowest.pins()]
     floors = {pin.name: next(iter(pin.specifier)).version for pin in pins}
     assert {f"{each.name}>={floors[each.name]}" for each in core} == set(map(str, core))
@@ -141,7 +154,7 @@ def test_a_bill_keeps_what_is_wanted_and_what_needs_what():
 
 @pytest.mark.slow
 def test_the_bill_is_the_same_every_time_and_names_everything(tmp_path, everything):
-    pytest.importorskip("cyclonedx_py", reason="needs the extra audit")
+    pytest.importorskip("cyclonedx_py", reason="needs the group audit")
     for name in ("one", "two"):
         sbom.main(tmp_path / f"{name}.json")
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn_cases import NAMES, grouped
 
@@ -86,6 +87,10 @@ def test_what_is_not_fitted_or_not_known_is_refused():
         LevelClassifier(model, HIERARCHY).predict(held_out[0])
     with pytest.raises(ValueError, match=r"y\[0\] is 'owl', which is no label that the class"):
         LevelClassifier(model, HIERARCHY).fit(held_out[0], ["owl", *held_out[1][1:]])
+    with pytest.raises(TypeError, match="LinearSVC has no predict_proba; put it into scikit-learn"):
+        LevelClassifier(LinearSVC().fit(*train), HIERARCHY).fit(*held_out)
+    with pytest.raises(TypeError, match=r"hierarchy must be a Hierarchy. Got dict\."):
+        LevelClassifier(model, PAIRS).fit(*held_out)
     for label, hint in (("beee", r"Did you mean 'bee'\?"), ("a", "It is a cluster; give only")):
         with pytest.raises(ValueError, match=rf"the classifier knows\. {hint}"):
             LevelClassifier(model, HIERARCHY).fit(held_out[0], [label, *held_out[1][1:]])

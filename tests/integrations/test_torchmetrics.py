@@ -23,6 +23,11 @@ FUNCTIONS = {
     measures.LevelAccuracy: coarse2fine.level_accuracies,
     measures.MistakeSeverity: coarse2fine.mistake_severity,
     measures.MeanHeight: coarse2fine.mean_height,
+    measures.HeightDistribution: coarse2fine.height_distribution,
+}
+OF_SCORES = {
+    measures.Hops: coarse2fine.hops,
+    measures.LevelCalibrationErrors: coarse2fine.level_calibration_errors,
 }
 SETS = (measures.HierarchicalF1, measures.HierarchicalPrecision, measures.HierarchicalRecall)
 EACH = pytest.mark.parametrize("kind", FUNCTIONS, ids=lambda kind: kind.__name__)
@@ -105,6 +110,44 @@ def test_a_metric_is_copied_pickled_and_collected(kind, samples):
         torch.testing.assert_close(other.compute(), metric.compute())
     assert MetricCollection([kind(HIERARCHY)])(*samples).keys() == {kind.__name__}
     assert metric.state_dict() == {}
+
+
+OPTIONS = [
+    (measures.Hops, {}),
+    (measures.Hops, {"k": 3}),
+    (measures.LevelCalibrationErrors, {}),
+    (measures.LevelCalibrationErrors, {"bins": 4}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), OPTIONS)
+@pytest.mark.parametrize("is_probability", [False, True])
+def test_scores_count_batch_by_batch_and_process_by_process(kind, options, is_probability, rng):
+    scores = torch.from_numpy(rng.normal(size=(90, 6)))
+    scores = scores.softmax(1) if is_probability else scores
+    target = torch.from_numpy(rng.integers(0, 6, 90))
+    first, second = kind(HIERARCHY, **options), kind(HIERARCHY, **options)
+    for preds, wanted in zip(scores[:70].split(40), target[:70].split(40), strict=True):
+        first.update(preds, wanted)
+    second.update(scores[70:].float(), target[70:])
+    first.merge_state(pickle.loads(pickle.dumps(second)))
+    expected = OF_SCORES[kind](scores, target, HIERARCHY, **options)
+    np.testing.assert_allclose(first.compute().numpy(), expected, rtol=1e-5)
+    for name, reduce in first._reductions.items():
+        state = getattr(first, name)
+        assert torch.equal(reduce(torch.stack([state, state])), 2 * state)
+    assert copy.deepcopy(first).compute().equal(first.compute())
+    first.reset()
+    assert first.samples == 0
+
+
+def test_scores_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match="the hierarchy has 6 classes, so scores need as many"):
+        measures.Hops(HIERARCHY).update(torch.zeros(2, 5), torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match=r"targets must lie in 0\.\.5. Got 7 at position 1"):
+        measures.LevelCalibrationErrors(HIERARCHY).update(torch.zeros(2, 6), torch.tensor([0, 7]))
+    with pytest.raises(ValueError, match="bins must be at least 1"):
+        measures.LevelCalibrationErrors(HIERARCHY, bins=0)
 
 
 @EACH

@@ -77,6 +77,7 @@ def test_mistakes_have_their_severity_and_levels_their_accuracy(content):
             {"label": "baseline", "mean": [62.5, 37.5], "error": None},
             {"label": "continuous", "mean": [87.5, 75], "error": None},
         ],
+        "samples": [],
     }
 
 

@@ -192,6 +192,20 @@ def test_a_result_says_how_many_samples_have_a_class(tmp_path):
     assert torch.equal(stored["test.targets"], data.test.targets)
 
 
+def test_at_each_level_count_the_samples_that_are_labelled_finely_enough(tmp_path):
+    data = mixed_data()
+    run = train(tmp_path, data=data)
+    predicted = Run(run.path).predictions()["test.predictions"].tolist()
+    for hierarchy in (TREE, Hierarchy.from_taxonomy(OTHER, NAMES)):
+        hits, counts = run.level_hits(hierarchy)
+        for level, found, count in zip(hierarchy.levels, hits, counts, strict=True):
+            possible = [{*level[TREE.nodes.classes(one)]} for one in data.test.targets.tolist()]
+            told = [(level[p], *s) for p, s in zip(predicted, possible, strict=True) if len(s) == 1]
+            assert (found, count) == (sum(a == b for a, b in told), len(told))
+    assert run.level_hits(TREE)[1].tolist() == [90, 30, 30]
+    assert run.level_hits(TREE)[0][-1] == round(30 * run.accuracy)
+
+
 def test_where_all_samples_have_a_class_nothing_is_said_of_labels(tmp_path):
     run = train(tmp_path)
     assert run.with_class == {}

@@ -1,4 +1,18 @@
-"""Affinity clustering on embeddings, without a matrix of all their distances."""
+"""Affinity clustering on embeddings, without a matrix of all their distances.
+
+One pass over the tiles gives every class its nearest neighbour. Average linkage goes on with the
+means of the clusters, as the mean cosine of two clusters of unit vectors is the inner product of
+their means. The other linkages need the classes again, in one of two ways:
+
+With single linkage the first pass keeps, for every class, one maximum for each block of columns.
+If it lies outside the class's cluster, it is exact. If inside, it is an upper bound, and that part
+of the tile is computed again only where the bound reaches the best value known for the cluster. To
+keep such parts few, the classes are first ordered by the most similar of some landmarks.
+
+If more than a quarter of a pass would have to be computed again, and always with complete linkage,
+a second pass contracts each tile, its classes sorted by cluster, into the small matrix of the
+clusters, on which all later rounds run.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._scores import ratio
 from .._util.arrays import Array
-from ..metrics import level_accuracies
 from ..runs.result import RunResult
 from .style import FLAT, Panel, add_legend, add_title, add_x_label, draw_panels, line_styles
 from .theme import graph_objects, looks_of, new_figure, shown
@@ -74,8 +74,8 @@ def levels_of(runs: Sequence[RunResult], guide: RunResult) -> Levels:
     hierarchy = guide.hierarchy()
     rows = []
     for run in runs:
-        accuracy = level_accuracies(*run.predictions(), hierarchy)
-        rows.append(RunLevels(run.method, run.seed, accuracy.tolist()))
+        accuracy = [ratio(*pair) for pair in zip(*run.level_hits(hierarchy), strict=True)]
+        rows.append(RunLevels(run.method, run.seed, accuracy))
     return Levels(guide.method, guide.seed, list(hierarchy.num_clusters), rows)
 
 

@@ -1,4 +1,9 @@
-"""How an adaptive curriculum goes from epoch to epoch in another library."""
+"""How an adaptive curriculum goes from epoch to epoch in another library.
+
+While the library validates, the loss counts hits at the level, as it sees logits and targets
+anyway. The step after an epoch is made when the next one begins: until then early stopping, logs
+and checkpoints see the level that was trained, whoever is called first after a validation.
+"""
 
 from __future__ import annotations
 

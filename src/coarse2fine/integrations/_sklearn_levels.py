@@ -68,6 +68,14 @@ class LevelClassifier(BaseEstimator):  # type: ignore[misc]
             y: Their labels.
         """
         check_is_fitted(self.estimator)
+        if not isinstance(self.hierarchy, Hierarchy):
+            kind = type(self.hierarchy).__name__
+            raise TypeError(f"hierarchy must be a Hierarchy. Got {kind}.")
+        if not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                f"{type(self.estimator).__name__} has no predict_proba; put it into scikit-learn's "
+                f"CalibratedClassifierCV."
+            )
         labels = self.estimator.classes_
         hierarchy = self.hierarchy.for_classes([str(label) for label in labels])
         predictor = LevelPredictor(hierarchy, self.accuracy, self.confidence)

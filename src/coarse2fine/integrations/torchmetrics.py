@@ -10,38 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._hierarchy.levels import to_class_indices
-from ..errors import require
 from ..hierarchical_metrics import node_paths
 from ..hierarchy import Hierarchy
-
-require("torchmetrics", "torchmetrics")  # says how to install it where it is missing
-# ruff: noqa: E402
-from torchmetrics import Metric
-
-
-class _Counts(Metric):
-    """What all have in common: sums over samples, which processes add up.
-
-    Args:
-        hierarchy: The levels.
-        **options: Of ``torchmetrics.Metric``.
-    """
-
-    is_differentiable = False
-    full_state_update = False
-    levels: Tensor
-
-    def __init__(self, hierarchy: Hierarchy, **options: Any) -> None:
-        super().__init__(**options)
-        levels = torch.stack([torch.from_numpy(level.copy()) for level in hierarchy.levels])
-        self.register_buffer("levels", levels, persistent=False)
-
-    def _count(self, name: str, *shape: int) -> None:
-        self.add_state(name, torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
+from ._torchmetrics_counts import Counts, checked
+from ._torchmetrics_scores import Hops as Hops
+from ._torchmetrics_scores import LevelCalibrationErrors as LevelCalibrationErrors
 
 
-class _Sets(_Counts):
+class _Sets(Counts):
     """Sizes of the sets of nodes: in common, predicted and true."""
 
     higher_is_better = True
@@ -64,7 +40,7 @@ class _Sets(_Counts):
             preds: Nodes of any shape, or logits or probabilities of the classes, (N, K).
             target: The true nodes.
         """
-        preds, target = _checked(preds, target, len(self.paths))
+        preds, target = checked(preds, target, len(self.paths))
         found, wanted = self.paths[preds], self.paths[target]
         self.common = self.common + ((found == wanted) & (wanted >= 0)).sum()
         self.predicted = self.predicted + (found >= 0).sum()
@@ -118,7 +94,7 @@ class HierarchicalF1(_Sets):
         return 2 * self.common / (self.predicted + self.wanted)
 
 
-class LevelAccuracy(_Counts):
+class LevelAccuracy(Counts):
     """`coarse2fine.level_accuracies`, counted batch by batch: one value a level.
 
     Targets may be nodes. At levels finer than its node a sample does not count; ``total`` says
@@ -151,7 +127,7 @@ class LevelAccuracy(_Counts):
         """
         classes, nodes = self.levels.shape[1], self.of_node.shape[1]
         scores = preds if preds.is_floating_point() else None
-        preds, target = _checked(preds, target, classes, nodes)
+        preds, target = checked(preds, target, classes, nodes)
         wanted = self.of_node[:, target].flatten(1)
         found = self.levels[:, preds] if scores is None else self._clusters(scores)
         self.hits = self.hits + (found.flatten(1) == wanted).sum(dim=1)
@@ -169,10 +145,10 @@ class LevelAccuracy(_Counts):
         return self.hits / self.total
 
 
-class _Heights(_Counts):
+class _Heights(Counts):
     """How many samples there are at each height, see `coarse2fine.mistake_heights`."""
 
-    higher_is_better = False
+    higher_is_better: bool | None = False
     counts: Tensor
 
     def __init__(self, hierarchy: Hierarchy, **options: Any) -> None:
@@ -186,7 +162,7 @@ class _Heights(_Counts):
             preds: Classes (N), or logits or probabilities (N, K).
             target: The true classes (N).
         """
-        preds, target = _checked(preds, target, self.levels.shape[1])
+        preds, target = checked(preds, target, self.levels.shape[1])
         heights = (self.levels[:, preds] != self.levels[:, target]).sum(dim=0).flatten()
         self.counts = self.counts + torch.bincount(heights, minlength=len(self.counts))
 
@@ -208,6 +184,21 @@ class MistakeSeverity(_Heights):
         return self._sum / self.counts[1:].sum()
 
 
+class HeightDistribution(_Heights):
+    """`coarse2fine.height_distribution`, counted batch by batch.
+
+    Args:
+        hierarchy: The levels.
+        **options: Of ``torchmetrics.Metric``.
+    """
+
+    higher_is_better = None
+
+    def compute(self) -> Tensor:
+        """Return the share of samples at each height; NaN where there is no sample."""
+        return self.counts / self.counts.sum()
+
+
 class MeanHeight(_Heights):
     """`coarse2fine.mean_height`, counted batch by batch.
 
@@ -219,25 +210,3 @@ class MeanHeight(_Heights):
     def compute(self) -> Tensor:
         """Return the mean height over all samples; NaN where there is none."""
         return self._sum / self.counts.sum()
-
-
-def _checked(
-    preds: Tensor, target: Tensor, count: int, targets: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """Return predictions and targets as indices of the same shape, all in range.
-
-    Args:
-        preds: Indices, or scores of which the largest counts.
-        target: Indices.
-        count: How many indices there are.
-        targets: The same of `target`. Defaults to None: as many.
-    """
-    if preds.is_floating_point():
-        preds = preds.argmax(dim=1)
-    if preds.shape != target.shape:
-        raise ValueError(
-            f"preds and target must have the same shape. Got {tuple(preds.shape)} and "
-            f"{tuple(target.shape)}."
-        )
-    preds = to_class_indices(preds, count, "preds")
-    return preds, to_class_indices(target, count if targets is None else targets, "target")

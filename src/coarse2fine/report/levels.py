@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._util.arrays import Array
+from .._scores import ratio
+from .._util.arrays import Array, IntArray
 from ..figures.values import flat_hierarchies
 from ..hierarchy import Hierarchy
 from ..metrics import mistake_heights
@@ -55,6 +56,10 @@ class Yardstick:
         )
         return [f"{shown}, and for the accuracy at each level and the severity of mistakes {how}."]
 
+    def level_hits(self, run: FinishedRun) -> tuple[IntArray, IntArray]:
+        """Return for each level how many test predictions are right, and of how many."""
+        return run.level_hits(self._own.get(run.seed, self.shown))
+
     def heights(self, run: FinishedRun) -> Array:
         """Return the percentage of test samples at each height, see `mistake_heights`."""
         if run not in self._heights:  # as several tables ask for it
@@ -87,10 +92,12 @@ class LevelAccuracies:
     Args:
         num_clusters: Of each level, coarsest first; the last is the classes.
         rows: One a method.
+        samples: How many count at each level, in the seed that is shown; empty where all do.
     """
 
     num_clusters: tuple[int, ...]
     rows: list[LevelRow]
+    samples: list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +185,16 @@ def level_accuracies(yardstick: Yardstick, entries: Iterable[Entry]) -> LevelAcc
         yardstick: What they are measured by.
         entries: The methods.
     """
+    entries = list(entries)
     rows = [_row(yardstick, entry) for entry in entries]
-    return LevelAccuracies(yardstick.shown.num_clusters, rows)
+    counts = yardstick.level_hits(entries[0].runs[0])[1].tolist()
+    is_mixed = min(counts) < max(counts)
+    return LevelAccuracies(yardstick.shown.num_clusters, rows, counts if is_mixed else [])
 
 
 def _row(yardstick: Yardstick, entry: Entry) -> LevelRow:
-    # Levels are nested: a prediction is right at a level if its height is below those left.
-    found = np.array([np.cumsum(yardstick.heights(run))[-2::-1] for run in entry.runs])
+    hits = [yardstick.level_hits(run) for run in entry.runs]
+    found = np.array([[100 * ratio(*pair) for pair in zip(*own, strict=True)] for own in hits])
     count = len(found)
     error = found.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else None
     return LevelRow(entry.label, found.mean(axis=0), error)

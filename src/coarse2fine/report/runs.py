@@ -73,6 +73,13 @@ class FinishedRun:
             raise RunError(f"{path} is damaged: {len(predicted)} of {len(wanted)} are predicted.")
         return np.asarray(predicted), np.asarray(wanted)
 
+    def level_hits(self, hierarchy: Hierarchy) -> tuple[IntArray, IntArray]:
+        """Return for each level how many test predictions are right, and of how many."""
+        try:
+            return self.result.level_hits(hierarchy)
+        except (ValueError, TypeError) as error:
+            raise _named(Run(self.result.path).predictions_file, error) from None
+
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """What it was trained with; None where it needs none."""

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._util.arrays import IntArray
 from .._util.columns import aligned, as_text
 from .._util.files import Json
 from ..errors import RunError
 from ..hierarchy import Hierarchy
+from ..metrics import level_hits
 from .directory import HAS_CLASS, PREDICTIONS, Run
 from .statistics import mean_and_error
 
@@ -125,6 +127,25 @@ class RunResult:
         Args:
             part: ``"test"`` or ``"val"``. Defaults to ``"test"``.
         """
+        predicted, wanted, has_class = self._stored(part)
+        return (
+            (predicted, wanted) if has_class is None else (predicted[has_class], wanted[has_class])
+        )
+
+    def level_hits(self, hierarchy: Hierarchy) -> tuple[IntArray, IntArray]:
+        """Return for each level how many test predictions are right, and of how many samples.
+
+        A sample that is labelled with a cluster counts at the levels at which that lies in one.
+
+        Args:
+            hierarchy: The levels, of the run's classes.
+        """
+        predicted, wanted, has_class = self._stored("test")
+        tree = None if has_class is None else Run(self.path).config.data.tree()
+        return level_hits(predicted, wanted, hierarchy, (tree or hierarchy).nodes)
+
+    def _stored(self, part: str) -> tuple[Any, Any, Any]:
+        """Return the predicted classes, the labels, and which of these are classes, if not all."""
         path, tensors = self.path / PREDICTIONS, Run(self.path).predictions()
         names = (f"{part}.predictions", f"{part}.targets")
         found = [tensors[name] for name in names if name in tensors]
@@ -133,11 +154,11 @@ class RunResult:
         predicted, wanted = found[0].numpy(), found[1].numpy()
         has_class = tensors.get(f"{part}.{HAS_CLASS}")
         if has_class is None:
-            return predicted, wanted
+            return predicted, wanted, None
         shapes = {predicted.shape, wanted.shape, tuple(has_class.shape)}
         if str(has_class.dtype) != "torch.bool" or len(shapes) > 1:
             raise RunError(f"{path} is damaged: it does not say which {part} samples have a class.")
-        return predicted[has_class.numpy()], wanted[has_class.numpy()]
+        return predicted, wanted, has_class.numpy()
 
     def _check(self) -> None:
         """Raise a ValueError where it was read and is not what a training gives."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._scores import ratio
+from .._util.arrays import IntArray
 from .._util.columns import Rows, marked
 from .._util.text import brief
 from ..errors import RunError
 from ..hierarchy import Hierarchy
-from ..metrics import level_accuracies
 from .directory import PREDICTIONS
 from .result import BASELINE, Result, RunResult, mean_epochs
 from .statistics import plus_minus, standard_error
@@ -40,7 +41,15 @@ def level_rows(result: Result) -> Rows:
     hierarchy = first.hierarchy()
     runs = [run for run in result.runs if run.seed == first.seed]
     header = ["clusters", *map(str, hierarchy.num_clusters)]
-    return [header, *([run.method, *_level_cells(run, hierarchy)] for run in runs)]
+    hits = [_level_hits(run, hierarchy) for run in runs]
+    rows = [
+        [run.method, *(f"{100 * ratio(*each):.1f}" for each in zip(*found, strict=True))]
+        for run, found in zip(runs, hits, strict=True)
+    ]
+    counts = hits[0][1]
+    if counts.min() < counts.max():  # some samples are labelled finely enough for some levels only
+        rows.append(["samples", *map(str, counts)])
+    return [header, *rows]
 
 
 def _row(result: Result, seed: int) -> list[str]:
@@ -75,11 +84,10 @@ def _shown(values: Sequence[float], sign: str = "") -> str:
     return plus_minus((float(np.mean(percent)), standard_error(percent)), sign) if percent else ""
 
 
-def _level_cells(run: RunResult, hierarchy: Hierarchy) -> list[str]:
+def _level_hits(run: RunResult, hierarchy: Hierarchy) -> tuple[IntArray, IntArray]:
     try:
-        levels = level_accuracies(*run.predictions(), hierarchy)
+        return run.level_hits(hierarchy)
     except (ValueError, TypeError) as error:
         path = run.path / PREDICTIONS
         text = brief(str(error).removeprefix(f"{path}: "))
         raise RunError(f"{path} is damaged: {text}") from None
-    return [f"{100 * value:.1f}" for value in levels]

@@ -1,4 +1,11 @@
-"""Noticing the first NaN or infinity in training, and telling where it arose."""
+"""Noticing the first NaN or infinity in training, and telling where it arose.
+
+On the CPU every batch is checked before it reaches the optimiser. On other devices a check would
+wait until their queue is empty, so every batch only sets a flag there, which is read once an epoch,
+before anything is saved. If it is set, the epochs since the last checkpoint are trained again, with
+the same numbers and a check of every batch. Then that batch goes through the model once more, with
+a hook on every layer.
+"""
 
 from __future__ import annotations
 
