@@ -14,8 +14,9 @@ import numpy as np
 
 from .._util.arrays import Array, IntArray
 from ..errors import require
+from . import tiles
 from .rounds import Tree, members, merge, stack, to_distances
-from .tiles import TILE, Vectors
+from .tiles import Vectors
 
 # How many neighbours a class knows.
 NEIGHBOURS = 16
@@ -142,10 +143,10 @@ class Neighbours:
         """Return a cluster's closest pair of rows (its own, another's), and how similar."""
         own, others = np.flatnonzero(labels == cluster), np.flatnonzero(labels != cluster)
         best, pair = -np.inf, own[:2]
-        for start in range(0, len(own), TILE):
-            left = self.vectors.take(own[start : start + TILE])
-            for begin in range(0, len(others), TILE):
-                right = self.vectors.rows[others[begin : begin + TILE]]
+        for start in range(0, len(own), tiles.TILE):
+            left = self.vectors.take(own[start : start + tiles.TILE])
+            for begin in range(0, len(others), tiles.TILE):
+                right = self.vectors.rows[others[begin : begin + tiles.TILE]]
                 tile = self.vectors.product(left, right)
                 row, column = np.unravel_index(tile.argmax(), tile.shape)
                 if tile[row, column] > best:
