@@ -55,8 +55,9 @@ def test_the_answers_are_those_of_a_calibrated_classifier(c2f, run, is_named):
     predictor, answers = expected(run, data, 0.9, new)
     assert [json.loads(line)["answer"] for line in out.splitlines()] == answers
     assert err.splitlines()[1] == (
-        f"0.9 of the answers are right with a confidence of 0.9: {predictor.accuracy_:.2%} of "
-        f"{predictor.num_samples_} samples at the threshold {predictor.threshold_:.4g}"
+        f"at least 0.9 of the answers are right with a confidence of 0.9: "
+        f"{predictor.accuracy_:.2%} of {predictor.num_samples_} samples at the threshold "
+        f"{predictor.threshold_:.4g}"
     )
 
 
@@ -78,7 +79,7 @@ def test_an_export_answers_by_itself(c2f, run, tmp_path, is_named):
     code, out, err = c2f("export", run, "--accuracy", 0.9, *named, "--out", tmp_path / "model")
     assert (code, out) == (0, f"{tmp_path / 'model'}\n")
     predictor, answers = expected(run, new if is_named else run.parent / "table.csv", 0.9, new)
-    assert err.startswith("0.9 of the answers are right with a confidence of 0.9: ")
+    assert err.startswith("at least 0.9 of the answers are right with a confidence of 0.9: ")
     lines = c2f("predict", tmp_path / "model", new, "--json")[1].splitlines()
     assert [json.loads(line)["answer"] for line in lines] == answers
     card = (tmp_path / "model" / "README.md").read_text()

@@ -63,7 +63,7 @@ def level_predictor(
     samples = _held_out(trained, calibrate, folder)
     predictor.fit(trained.logits(samples), samples.targets)
     say(
-        f"{predictor.accuracy:.6g} of the answers are right with a confidence of "
+        f"at least {predictor.accuracy:.6g} of the answers are right with a confidence of "
         f"{predictor.confidence}: {predictor.accuracy_:.2%} of {predictor.num_samples_} samples "
         f"at the threshold {predictor.threshold_:.4g}"
     )
