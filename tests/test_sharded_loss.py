@@ -4,7 +4,13 @@ import pytest
 import torch
 from together import run_together
 
-from coarse2fine import CoarseToFineLinearLoss, Hierarchy, _linear_rows, _linear_tiles
+from coarse2fine import (
+    CoarseToFineLinearLoss,
+    Hierarchy,
+    _linear_rows,
+    _linear_tiles,
+    coarse_cross_entropy,
+)
 
 FEATURES, CLASSES = 5, 13  # which neither 2 nor 4 divides
 LEVELS = [[0] * 10 + [1] * 3, [0, 2, 2, 3, 3, 3, 0, 4, 2, 2, 1, 1, 1]]
@@ -141,3 +147,53 @@ def test_equals_one_process_with_the_whole_batch(processes, plan):
                 torch.testing.assert_close(
                     part, wanted, msg=lambda text, case=case: f"{case}: {text}"
                 )
+
+
+def few_classes(mesh):
+    """Losses, gradients and logits of a layer of four classes, with the layer itself."""
+    criterion = CoarseToFineLinearLoss(
+        FEATURES, 4, Hierarchy.from_levels([[0, 0, 1, 1]]), dtype=torch.float64, mesh=mesh
+    )
+    features, found = parts_of_the_layer()[0], []
+    for smoothing in (0, 0.1):
+        criterion.label_smoothing = smoothing
+        own = slice(2 * mesh.get_rank(), 2 * mesh.get_rank() + 2)
+        input = features[own].clone().requires_grad_()
+        loss = criterion(input, torch.tensor([0, 3]))
+        loss.backward()
+        found += [loss.detach(), input.grad / mesh.size()]
+    with torch.no_grad():
+        return criterion.linear.weight.full_tensor(), criterion.linear(features[own]), *found
+
+
+@pytest.mark.slow
+def test_a_process_may_have_no_classes_at_all():
+    parts = run_together(3, few_classes)  # 2, 2 and 0
+    weight, features = parts[0][0], parts_of_the_layer()[0][:6].requires_grad_()
+    logits = features @ weight.T
+    torch.testing.assert_close(torch.cat([part[1] for part in parts]), logits.detach())
+    for at, smoothing in ((2, 0), (4, 0.1)):
+        loss = coarse_cross_entropy(
+            logits, torch.tensor([0, 3] * 3), [0, 0, 1, 1], label_smoothing=smoothing
+        )
+        (grad,) = torch.autograd.grad(loss, features, retain_graph=True)
+        for part in parts:
+            torch.testing.assert_close(part[at], loss.detach())
+        torch.testing.assert_close(torch.cat([part[at + 1] for part in parts]), grad)
+
+
+def first_weights(mesh):
+    torch.manual_seed(mesh.get_rank())  # only the first process's counts
+    criterion = CoarseToFineLinearLoss(FEATURES, 2500, bias=True, mesh=mesh)
+    return [part.full_tensor().detach() for part in criterion.linear.parameters()]
+
+
+@pytest.mark.slow
+def test_first_weights_do_not_depend_on_the_number_of_processes():
+    one, *others = (run_together(count, first_weights)[0] for count in (1, 2, 3))
+    for other in others:
+        torch.testing.assert_close(other, one, rtol=0, atol=0)
+    for part in one:
+        assert len(part.unique()) > 0.99 * part.numel()
+        assert -(FEATURES**-0.5) <= part.min() < -0.4
+        assert 0.4 < part.max() <= FEATURES**-0.5
