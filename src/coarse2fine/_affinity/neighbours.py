@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, IntArray
+from .._util.memory import check_memory
 from ..errors import require
 from . import tiles
 from .rounds import Tree, members, merge, stack, to_distances
@@ -33,6 +34,11 @@ CHUNK_FOUND = 2**23
 
 def cluster_neighbours(rows: Array) -> Tree:
     """Cluster unit vectors by single linkage, nearly as `cluster_tiles` does."""
+    # What faiss keeps, what each row knows, arrays as long as there are rows, and a chunk.
+    needed = len(rows) * (4 * rows.shape[1] + 8 * NEIGHBOURS + 300)
+    needed += 24 * min(CHUNK_FOUND, len(rows) * ASKED)
+    what = f"approximate clustering of {len(rows):,} classes"
+    check_memory(needed, what, "free some, or take another machine")
     neighbours = Neighbours(rows)
     labels = np.arange(len(rows))
     trees: list[Tree] = []
