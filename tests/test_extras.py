@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import tomllib
 from PIL import Image
 
 import coarse2fine
 from coarse2fine import fit
 from coarse2fine.cli.app import COMMANDS
 
+tomllib = pytest.importorskip("tomllib", reason="pyproject.toml is read by Python 3.11")
 ROOT = Path(__file__).parents[1]
 WALK = Path(extras_walk.__file__)
 FITS = ("fit", "fit on tensors", "fit on a table", "c2f train", "c2f train --dry-run", "c2f demo")

@@ -3,7 +3,8 @@
     python tools/try_dist.py dist
 
 The wheel is installed into an environment of its own, which finds the libraries of this one, but
-not this checkout. There the command, the examples and their tests run from the unpacked sources.
+not this checkout. There the command, the examples and their tests run from the unpacked sources,
+and so does the template of a package that brings methods, data and models.
 """
 
 from __future__ import annotations
@@ -48,6 +49,15 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+def install(python: str) -> tuple[str, ...]:
+    """Return the arguments of this Python by which pip installs into an environment.
+
+    Args:
+        python: Of the environment.
+    """
+    return ("-m", "pip", "--python", python, "install", "--quiet", "--no-deps")
+
+
 def try_wheel(wheel: Path, python: str, folder: Path) -> None:
     """Install a wheel and see that what runs is what it holds.
 
@@ -56,8 +66,7 @@ def try_wheel(wheel: Path, python: str, folder: Path) -> None:
         python: Of the environment that it is installed into.
         folder: An empty one.
     """
-    install = ("-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index")
-    run(sys.executable, *install, wheel, cwd=folder)
+    run(sys.executable, *install(python), wheel, cwd=folder)
     where = run(python, "-c", "import coarse2fine; print(coarse2fine.__file__)", cwd=folder)
     if not Path(where).is_relative_to(Path(python).parents[1]):
         sys.exit(f"{where.strip()} is imported instead of the wheel.")
@@ -82,6 +91,9 @@ def try_sources(sdist: Path, python: str, folder: Path) -> None:
         run(python, sources / "examples" / f"{name}.py", cwd=folder)
     options = ("--quiet", "-p", "no:cacheprovider")
     run(python, "-m", "pytest", *options, "tests/examples", "tests/runs", cwd=sources)
+    plugin = sources / "examples" / "plugin"
+    run(sys.executable, *install(python), plugin, cwd=folder)
+    run(python, "-m", "pytest", *options, "--rootdir", plugin, plugin / "tests", cwd=folder)
 
 
 def main(dist: Path) -> None:

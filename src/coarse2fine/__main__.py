@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from . import __version__
+from ._util.plugins import KINDS, installed, package
 
 _CORE, _ALL = "", "all"
 
@@ -30,6 +31,9 @@ def lines() -> Iterator[str]:
         found = {name: _installed(name) for name in names}
         each = ", ".join(f"{name} {found[name] or 'is missing'}" for name in names)
         yield f"[{extra}] {each if any(found.values()) else 'not installed'}"
+    for kind in KINDS:
+        for name, entries in installed(kind).items():
+            yield f"{kind}: {name} of {', '.join(map(package, entries))}"
 
 
 def _needed() -> dict[str, list[str]]:

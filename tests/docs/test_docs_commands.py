@@ -70,7 +70,7 @@ def check_values(name: str, parameters: dict[str, Any]) -> None:
 def check_python(words: list[str]) -> None:
     if words[0] == "-m":
         module, *arguments = words[1:]
-        assert module in {"pytest", "pip"}, f"unknown module {module}"
+        assert module in {"coarse2fine", "pip", "pytest"}, f"unknown module {module}"
         assert all((ROOT / word).exists() for word in arguments if "/" in word)
         return
     script, *arguments = words

@@ -6,12 +6,14 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from .. import __version__
+from .._util.plugins import Kind, installed, listed
 from ..errors import MissingExtraError, RunError
 from . import (
     data,
@@ -34,6 +36,12 @@ from .process import is_first, is_stdout_broken, say
 # What is wrong with what was asked for, rather than with the program.
 EXPECTED = (ValueError, TypeError, OSError, MemoryError, MissingExtraError, RunError)
 
+# Of which kinds a command takes names, those that installed packages bring included.
+NAMED: dict[str, tuple[Kind, ...]] = {
+    "data": ("data",),
+    "train": ("data", "models", "methods"),
+    "evaluate": ("data",),
+}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 app = typer.Typer(
     add_completion=False,
@@ -56,9 +64,36 @@ COMMANDS = {
     "export": export,
     "paper": paper,
 }
+
+
+class _Command(TyperCommand):
+    """A command whose help lists what installed packages bring; nothing else looks for it."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write what comes after the options."""
+        for kind in NAMED.get(str(self.name), ()):
+            if installed(kind):  # else nothing is imported for it
+                with formatter.section(f"{kind.capitalize()} of installed packages"):
+                    for line in listed(kind, _ours(kind)):
+                        formatter.write_text(line)
+        super().format_epilog(ctx, formatter)
+
+
+def _ours(kind: Kind) -> Collection[str]:
+    if kind == "data":
+        from ..data.load import SETS
+
+        return SETS
+    from ..methods import METHODS
+    from ..models import MODELS
+
+    return METHODS if kind == "methods" else MODELS
+
+
 for name, module in COMMANDS.items():
     app.command(
         name,
+        cls=_Command,
         epilog="\b\n" + "\n  ".join(("Examples:", *module.EXAMPLES)),
         context_settings=_CONTEXT,
     )(module.command)

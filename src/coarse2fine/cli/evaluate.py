@@ -249,10 +249,9 @@ def evaluation(
 
 def _image_size(trained: Trained, data: str) -> int | None:
     """Return the size to bring images to, where they can be brought to one."""
-    from ..data.load import SETS
+    from ..data.load import takes_size
 
-    known = SETS.get(data.partition(":")[0])
-    if trained.kind != "image" or (known is not None and not known.has_size):
+    if trained.kind != "image" or not takes_size(data):
         return None
     *_, height, width = trained.input_shape
     return width if height == width else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from .._util.plugins import brought, names
 from ..hierarchy import Hierarchy
 from .sources.trees import GivenTree
 from .split import Source
@@ -81,8 +83,8 @@ def load_data(
 
     Args:
         data: The name of a set (see `SETS`; ``shapes:6000`` is Shapes with 6,000 images), a
-            file (csv, json-lines, parquet), a folder of class folders, a hub name; or
-            Python objects, see `coarse2fine.fit`.
+            file (csv, json-lines, parquet), a folder of class folders, the name of a set that an
+            installed package brings, a hub name; or Python objects, see `coarse2fine.fit`.
         test: Python objects to test on. Defaults to None.
         val: Python objects to validate on. Defaults to None.
         class_names: The classes in the order of their targets. Defaults to None: the data's,
@@ -120,6 +122,9 @@ def load_data(
     path = Path(data)
     if path.exists():
         return tree.applied_to(_load_path(path, image_size, table))
+    found = brought(name, "data", "data") if name == data else None
+    if found is not None:
+        return tree.applied_to(_load_brought(name, found, folder, image_size))
     from .sources.table_files import is_table_file
 
     if isinstance(data, str) and _HUB_NAME.fullmatch(data) and not is_table_file(path):
@@ -127,7 +132,7 @@ def load_data(
 
         return tree.applied_to(load_hub(data, folder=folder, image_size=image_size, **table))
     raise FileNotFoundError(
-        f"there is no data {str(data)!r}: not one of {', '.join(SETS)}, no file or folder of "
+        f"there is no data {str(data)!r}: not one of {names('data', SETS)}, no file or folder of "
         f"that name, and no hub name like user/set."
     )
 
@@ -175,6 +180,36 @@ def _load_set(name: str, count: str, folder: str | Path | None, image_size: int 
         options["count"] = int(count)
     loader = getattr(importlib.import_module(f".sets.{known.module}", __package__), known.loader)
     source: Source = loader(**options)
+    return source
+
+
+def takes_size(data: str) -> bool:
+    """Return whether the images of data can be brought to a size.
+
+    Args:
+        data: As `load_data` takes it.
+    """
+    name = data.partition(":")[0]
+    if name in SETS:
+        return SETS[name].has_size
+    found = None if Path(data).exists() else brought(name, "data", "data")
+    return found is None or "image_size" in inspect.signature(found).parameters
+
+
+def _load_brought(name: str, loader: Any, folder: str | Path | None, size: int | None) -> Source:
+    """Return what a loader of an installed package loads, given those options that it takes."""
+    if not callable(loader):
+        raise TypeError(f"data {name!r} must be a function. Got a {type(loader).__name__}.")
+    takes = inspect.signature(loader).parameters
+    if size is not None and "image_size" not in takes:
+        raise ValueError(f"the data {name} have one size; leave image_size out.")
+    options = {"folder": folder or os.environ.get(VARIABLE), "image_size": size}
+    source = loader(**{key: options[key] for key in options if key in takes})
+    if not isinstance(source, Source):
+        raise TypeError(
+            f"data {name!r} must load a {Source.__module__.rpartition('.')[0]}.Source. Got a "
+            f"{type(source).__name__}."
+        )
     return source
 
 

@@ -9,6 +9,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 
 from .._util.imports import imported
+from .._util.plugins import brought, names
 
 if TYPE_CHECKING:
     from .base import Method, Plan
@@ -28,6 +29,7 @@ METHODS = {
     "hace": "coarse2fine.methods.hace:HACE",
 }
 PLAIN = "plain"
+_FOLDERS = ("baseline", "best", "hierarchy", "seed")  # what else there is beside runs of methods
 
 Settings = Mapping[str, float]
 
@@ -36,7 +38,8 @@ def find_method(name: str) -> type[Method]:
     """Return the class of a method.
 
     Args:
-        name: ``"plain"``, one of `METHODS`, or one of your own as ``package.module:Class``.
+        name: ``"plain"``, one of `METHODS`, one that an installed package brings, or one of your
+            own as ``package.module:Class``.
 
     Examples:
         >>> find_method("staged").__name__
@@ -45,14 +48,25 @@ def find_method(name: str) -> type[Method]:
     from .base import Method
 
     location = "coarse2fine.methods.plain:Plain" if name == PLAIN else METHODS.get(name, name)
-    if ":" not in location:
-        raise ValueError(
-            f"method must be one of {', '.join(METHODS)}, or one of your own as "
-            f"package.module:Class. Got {short(name)}."
-        )
-    found = imported(location, "method")
+    found = imported(location, "method") if ":" in location else _brought(name)
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise TypeError(f"method {short(name)} must be a subclass of {Method.__module__}.Method.")
+    return found
+
+
+def _brought(name: str) -> Any:
+    """Return what an installed package brings as a method."""
+    found = brought(name, "methods", "method")
+    if found is None:
+        raise ValueError(
+            f"method must be one of {names('methods', METHODS)}, or one of your own as "
+            f"package.module:Class. Got {short(name)}."
+        )
+    if name.partition("-")[0] in _FOLDERS:
+        raise ValueError(
+            f"method {name!r} of an installed package is called like a folder of a run; give it "
+            f"as package.module:Class."
+        )
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._util.imports import imported
+from .._util.plugins import brought, names
 
 if TYPE_CHECKING:
     from torch import nn
@@ -42,8 +43,9 @@ def build_model(
     """Return a new model for the given data.
 
     Args:
-        name: One of `MODELS`; or ``package.module:callable``, which may also be in the
-            current directory; or a callable. It is called with those of the following keyword
+        name: One of `MODELS`, or one that an installed package brings; or
+            ``package.module:callable``, which may also be in the current directory; or a
+            callable. It is called with those of the following keyword
             arguments that its signature names: num_classes, which it must take; input_shape;
             for images in_channels and image_size, their side; for tables in_features.
         num_classes: How many classes there are.
@@ -56,7 +58,7 @@ def build_model(
     """
     known = _known_arguments(num_classes, tuple(input_shape), kind)
     if isinstance(name, str):
-        return _built(name, imported(_location(name, kind), "model"), known)
+        return _built(name, _factory(name, kind), known)
     return _built(getattr(name, "__qualname__", type(name).__name__), name, known)
 
 
@@ -93,15 +95,23 @@ def default_model(kind: Kind) -> str:
 # ---------------------------------------------------------------------- finding a callable
 
 
-def _location(name: str, kind: Kind) -> str:
-    """Return the place of a model, if it suits the kind of data."""
+def _factory(name: str, kind: Kind) -> Any:
+    """Return what makes a model, if it suits the kind of data."""
     if ":" in name:
-        return name
-    if name not in MODELS:
+        return imported(name, "model")
+    if name in MODELS:
+        return imported(_location(name, kind), "model")
+    found = brought(name, "models", "model")
+    if found is None:
         raise ValueError(
-            f"model {name!r} is unknown. Must be one of {', '.join(MODELS)}, or one of your own "
-            f"as {_OWN}."
+            f"model {name!r} is unknown. Must be one of {names('models', MODELS)}, or one of your "
+            f"own as {_OWN}."
         )
+    return found
+
+
+def _location(name: str, kind: Kind) -> str:
+    """Return the place of a model of ours, if it suits the kind of data."""
     data, location = MODELS[name]
     if data != kind:
         suitable = [other for other, (for_kind, _) in MODELS.items() if for_kind == kind]

@@ -47,7 +47,8 @@ class Config:
         GIVEN,
         "data",
         "The data is a set's name (shapes, cifar100, …), a file (csv, jsonl, parquet), a folder "
-        "with a folder of images for each class, or a name of the Hugging Face hub.",
+        "with a folder of images for each class, a set of an installed package, or a name of the "
+        "Hugging Face hub.",
         about="A set's name, a file, a folder or a hub name; ``'given'`` stands for data that "
         "are Python objects.",
         metavar="DATA",
@@ -56,8 +57,8 @@ class Config:
     model: str | None = setting(
         None,
         "training",
-        "Train this model: cnn, resnet20, resnet18, resnet50, wrn-28-10, bag, transformer, mlp, or "
-        "your own as package.module:callable.",
+        "Train this model: cnn, resnet20, resnet18, resnet50, wrn-28-10, bag, transformer, mlp, "
+        "one of an installed package, or your own as package.module:callable.",
         about="A name, or ``package.module:callable``.",
         unset="by the kind of data",
     )
@@ -65,11 +66,11 @@ class Config:
         ("continuous",),
         "comparison",
         "Compare this method with the baseline: continuous (the default), staged, spl, dp-l, "
-        "dp-li, multitask, nbdt, hxe, soft-labels, hace, or your own as package.module:Class. "
-        "Repeat it for several.",
+        "dp-li, multitask, nbdt, hxe, soft-labels, hace, one of an installed package, or your own "
+        "as package.module:Class. Repeat it for several.",
         rules.different_methods,
-        about="What is compared with the baseline, see `coarse2fine.methods.METHODS`; or one's "
-        "own as ``package.module:Class``.",
+        about="What is compared with the baseline, see `coarse2fine.methods.METHODS`; what "
+        "installed packages bring; or one's own as ``package.module:Class``.",
         option="--method",
         repeats=True,
     )
