@@ -16,10 +16,10 @@ from coarse2fine import Hierarchy, cluster_embeddings
 SIZE = 512
 
 
-def mixture(classes: int, seed: int = 0, noise: float = 0.6) -> np.ndarray:
+def mixture(classes: int, seed: int = 0, noise: float = 0.6, size: int = SIZE) -> np.ndarray:
     """Embeddings of a hierarchy: about 100 classes a group, 10 a group within it."""
     rng = np.random.default_rng(seed)
-    coarse = rng.standard_normal((max(2, classes // 100), SIZE), dtype=np.float32)
+    coarse = rng.standard_normal((max(2, classes // 100), size), dtype=np.float32)
     count = max(4, classes // 10)
     fine = coarse[rng.integers(0, len(coarse), count)]
     fine += noise * rng.standard_normal(fine.shape, dtype=np.float32)

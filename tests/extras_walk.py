@@ -120,7 +120,7 @@ def approximate_clustering() -> None:
 
 
 def dask() -> None:
-    from coarse2fine.experiments.executors import workers
+    from coarse2fine.executors import workers
 
     with workers("tcp://127.0.0.1:1"):
         pass

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from coarse2fine import Hierarchy, cluster_embeddings
 from coarse2fine._affinity import neighbours
+from coarse2fine._util import memory
 from coarse2fine.agreement import adjusted_rand_index, level_agreements
 from coarse2fine.runs.hierarchies import read_hierarchy
 
@@ -87,6 +88,12 @@ def test_groups_that_faiss_leaves_apart_are_linked_by_their_closest_classes(
 def test_equal_classes_are_clustered_all_the_same(rows: np.ndarray) -> None:
     found = cluster_embeddings(rows, approximate=True)
     assert_valid(Hierarchy.from_levels(found.levels))
+
+
+def test_memory_that_does_not_suffice_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda: 2**16)
+    with pytest.raises(MemoryError, match="^approximate clustering of 300 classes .* missing"):
+        cluster_embeddings(mixture(300), approximate=True)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])

@@ -110,6 +110,14 @@ def test_the_same_as_hiclass(name, rng):
     assert MEASURES[name](predictions, targets, RAGGED) == pytest.approx(expected)
 
 
+def test_the_values_of_hiclass():
+    """What hiclass 5.0.4 gives, as it is not installed with the other tools."""
+    predictions = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 5, 5, 5, 5, 6, 6, 6, 3, 2, 1]
+    targets = [0, 1, 2, 3, 1, 0, 2, 0, 3, 1, 0, 1, 2, 3, 0, 2, 3, 3, 2, 1]
+    found = {name: measure(predictions, targets, RAGGED) for name, measure in MEASURES.items()}
+    assert found == pytest.approx({"precision": 0.675, "recall": 0.6, "f1": 0.6352941176470589})
+
+
 # ------------------------------------------------------------------------------------ heights
 
 

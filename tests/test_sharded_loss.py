@@ -4,7 +4,13 @@ import pytest
 import torch
 from together import run_together
 
-from coarse2fine import CoarseToFineLinearLoss, Hierarchy, _linear_rows, _linear_tiles
+from coarse2fine import (
+    CoarseToFineLinearLoss,
+    Hierarchy,
+    _linear_rows,
+    _linear_tiles,
+    coarse_cross_entropy,
+)
 
 FEATURES, CLASSES = 5, 13  # which neither 2 nor 4 divides
 LEVELS = [[0] * 10 + [1] * 3, [0, 2, 2, 3, 3, 3, 0, 4, 2, 2, 1, 1, 1]]
@@ -30,6 +36,7 @@ CASES = [
     for options in OPTIONS
     for reduction in ("mean", "none")
 ]
+FEW = 5  # every fifth case has all kinds, levels, options and reductions among them
 MOST_ENTRIES = {"kept": 60, "again": 5}
 
 
@@ -79,14 +86,14 @@ def up_of(loss):
     return torch.ones_like(loss) if loss.dim() == 0 else torch.arange(1.0, 1 + len(loss))
 
 
-def losses_and_gradients(mesh, plan):
+def losses_and_gradients(mesh, plan, step):
     """Those of all cases, for the samples and the classes of this process."""
     _linear_tiles.TILE_ENTRIES, _linear_tiles.FEWEST_ROWS = 15, 2
     _linear_tiles.MOST_ROWS_AGAIN, _linear_tiles.KEPT_ENTRIES = 3, MOST_ENTRIES[plan]
     features, *layer = parts_of_the_layer()
     _linear_rows.ROW_ENTRIES = 15
     own, found = own_samples(mesh), []
-    for kind, level, options, reduction in CASES:
+    for kind, level, options, reduction in CASES[::step]:
         criterion = make_criterion(mesh, layer, reduction=reduction, **options_of(kind, options))
         criterion.level = level
         input = features[own].clone().requires_grad_()
@@ -111,17 +118,18 @@ def expected(case):
 
 
 @pytest.mark.parametrize(
-    ("processes", "plan"),
+    ("processes", "plan", "step"),
     [
-        (2, "kept"),
-        pytest.param(1, "kept", marks=pytest.mark.slow),
-        pytest.param(4, "again", marks=pytest.mark.slow),
+        (2, "kept", FEW),
+        pytest.param(1, "kept", 1, marks=pytest.mark.slow),
+        pytest.param(2, "kept", 1, marks=pytest.mark.slow),
+        pytest.param(4, "again", 1, marks=pytest.mark.slow),
     ],
 )
-def test_equals_one_process_with_the_whole_batch(processes, plan):
-    found = run_together(processes, losses_and_gradients, plan)
+def test_equals_one_process_with_the_whole_batch(processes, plan, step):
+    found = run_together(processes, losses_and_gradients, plan, step)
     counts = COUNTS[processes]
-    for at, case in enumerate(CASES):
+    for at, case in enumerate(CASES[::step]):
         about = f"{case}: {{}}".format
         loss, of_input, *of_layer = expected(case)
         losses, inputs, *layers = zip(*(results[at] for results in found), strict=True)
@@ -141,3 +149,53 @@ def test_equals_one_process_with_the_whole_batch(processes, plan):
                 torch.testing.assert_close(
                     part, wanted, msg=lambda text, case=case: f"{case}: {text}"
                 )
+
+
+def few_classes(mesh):
+    """Losses, gradients and logits of a layer of four classes, with the layer itself."""
+    criterion = CoarseToFineLinearLoss(
+        FEATURES, 4, Hierarchy.from_levels([[0, 0, 1, 1]]), dtype=torch.float64, mesh=mesh
+    )
+    features, found = parts_of_the_layer()[0], []
+    for smoothing in (0, 0.1):
+        criterion.label_smoothing = smoothing
+        own = slice(2 * mesh.get_rank(), 2 * mesh.get_rank() + 2)
+        input = features[own].clone().requires_grad_()
+        loss = criterion(input, torch.tensor([0, 3]))
+        loss.backward()
+        found += [loss.detach(), input.grad / mesh.size()]
+    with torch.no_grad():
+        return criterion.linear.weight.full_tensor(), criterion.linear(features[own]), *found
+
+
+@pytest.mark.slow
+def test_a_process_may_have_no_classes_at_all():
+    parts = run_together(3, few_classes)  # 2, 2 and 0
+    weight, features = parts[0][0], parts_of_the_layer()[0][:6].requires_grad_()
+    logits = features @ weight.T
+    torch.testing.assert_close(torch.cat([part[1] for part in parts]), logits.detach())
+    for at, smoothing in ((2, 0), (4, 0.1)):
+        loss = coarse_cross_entropy(
+            logits, torch.tensor([0, 3] * 3), [0, 0, 1, 1], label_smoothing=smoothing
+        )
+        (grad,) = torch.autograd.grad(loss, features, retain_graph=True)
+        for part in parts:
+            torch.testing.assert_close(part[at], loss.detach())
+        torch.testing.assert_close(torch.cat([part[at + 1] for part in parts]), grad)
+
+
+def first_weights(mesh):
+    torch.manual_seed(mesh.get_rank())  # only the first process's counts
+    criterion = CoarseToFineLinearLoss(FEATURES, 2500, bias=True, mesh=mesh)
+    return [part.full_tensor().detach() for part in criterion.linear.parameters()]
+
+
+@pytest.mark.slow
+def test_first_weights_do_not_depend_on_the_number_of_processes():
+    one, *others = (run_together(count, first_weights)[0] for count in (1, 2, 3))
+    for other in others:
+        torch.testing.assert_close(other, one, rtol=0, atol=0)
+    for part in one:
+        assert len(part.unique()) > 0.99 * part.numel()
+        assert -(FEATURES**-0.5) <= part.min() < -0.4
+        assert 0.4 < part.max() <= FEATURES**-0.5

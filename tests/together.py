@@ -12,6 +12,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
+from coarse2fine import RunError
+
 # What the processes are forked with, so that each takes a moment to start.
 PRELOAD = [
     "coarse2fine.linear_loss",
@@ -25,9 +27,9 @@ SECONDS = 120  # after which it is said to hang
 def run_together(processes, function, *args):
     """Return what `function(mesh, *args)` returns in each process."""
     found = outcomes(processes, function, *args)
-    for outcome in found:
-        if isinstance(outcome, Exception):
-            raise outcome
+    errors = [outcome for outcome in found if isinstance(outcome, Exception)]
+    if errors:  # the others only say that one is gone
+        raise min(errors, key=lambda error: isinstance(error, RunError))
     return found
 
 

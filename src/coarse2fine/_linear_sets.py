@@ -8,6 +8,7 @@ all at once. Either way the work is in proportion to the sizes of the sets.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -54,7 +55,7 @@ class Columns:
 
     def __init__(self, order: Tensor, tiles: list[slice]) -> None:
         self._order = order
-        self._edges = torch.tensor([tile.start for tile in tiles], device=order.device)
+        self._edges = _starts(tiles, order.device)
         self._known: dict[tuple[int, int], tuple[Tensor, ...]] = {}
 
     def of(self, start: int, stop: int) -> tuple[Tensor, ...]:
@@ -150,10 +151,10 @@ class Entries:
         # Sorted, so that those of a tile are a slice.
         classes, by_class = sets.order[places].sort()
         self._rows = rows[by_class]
-        starts = torch.tensor([tile.start for tile in tiles], device=sizes.device)
+        starts = _starts(tiles, sizes.device)
         self._columns = classes - starts[_tile_of(classes, starts)]
         edges = torch.searchsorted(classes, starts).tolist()
-        self._parts = [slice(*pair) for pair in zip(edges, [*edges[1:], count], strict=True)]
+        self._parts = [slice(*pair) for pair in pairwise([*edges, count])]
         self._values: list[Tensor] = []
 
     def note(self, at: int, logits: Tensor) -> None:
@@ -197,6 +198,11 @@ def _groups(sets: Sets, is_large: Tensor) -> Iterator[tuple[slice, int, int]]:
         if large:
             yield slice(at, at + count), start, stop
         at += count
+
+
+def _starts(tiles: list[slice], device: torch.device) -> Tensor:
+    """Return where each tile begins."""
+    return torch.tensor([tile.start for tile in tiles], dtype=torch.int64, device=device)
 
 
 def _tile_of(classes: Tensor, starts: Tensor) -> Tensor:

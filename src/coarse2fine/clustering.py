@@ -10,15 +10,18 @@ be K deep; a curriculum that visits all levels needs few of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ._affinity.matrix import cluster_matrix
 from ._affinity.rounds import Tree, first_items, to_distances
+from ._affinity.spread import TORCHRUN, spread
 from ._affinity.tiles import lengths
 from ._affinity.vectors import cluster_means, cluster_tiles
 from ._util.arrays import Array, IntArray, check_entries_finite, to_floats
+from .executors import check_executor
 
 Linkage = Literal["single", "average", "complete"]
 
@@ -76,7 +79,11 @@ def cluster_distances(distances: Any, linkage: Linkage = "single") -> Clustering
 
 
 def cluster_embeddings(
-    embeddings: Any, linkage: Linkage = "single", *, approximate: bool = False
+    embeddings: Any,
+    linkage: Linkage = "single",
+    *,
+    approximate: bool = False,
+    executor: str | None = None,
 ) -> Clustering:
     """Cluster classes by the cosine distances of their embeddings.
 
@@ -84,9 +91,9 @@ def cluster_embeddings(
     which are computed again in later rounds. Equal distances are ordered by the classes'
     indices; beyond 2,048 classes, by their places in a fixed order. All arithmetic is in the
     embeddings' dtype, in float32 for half precision. Time is O(K²E). Memory is one to two
-    copies of the embeddings, about 20 bytes for every 1,024 pairs of classes, and at times the
-    distances of clusters: with single linkage at most 128 MiB, with complete linkage those of
-    the clusters after the first round.
+    copies of the embeddings, 6 bytes for every 1,024 pairs of classes in float32, and at times
+    the distances of clusters: with single linkage at most 128 MiB, with complete linkage those
+    of the clusters after the first round. Where less is free, that is said first.
 
     Args:
         embeddings: A K×E matrix, one row per class, none of them zero.
@@ -95,10 +102,21 @@ def cluster_embeddings(
             computing all distances, and cluster by the spanning tree of what it finds: faster
             for many classes, with single linkage only. What the neighbours leave apart is linked
             by the closest classes. Needs the extra ``faiss``. Defaults to False.
+        executor: What computes the tiles of all distances: ``"processes:N"``, so many processes
+            of this machine; the address of a Dask cluster; or ``"torchrun"``, the processes that
+            torchrun has started, all of which must call this with the same embeddings. The
+            result is the same to the last bit on processors of one kind. Defaults to None: this
+            process.
+
+    Raises:
+        MemoryError: Less memory is free than it takes.
+        RunError: Workers have died again and again, or one of torchrun's processes has.
     """
     _check_linkage(linkage)
     if approximate and linkage != "single":
         raise ValueError(f"approximate clustering is by single linkage only. Got {linkage!r}.")
+    if executor is not None:
+        _check_spread(executor, approximate)
     rows = unit_embeddings(embeddings)
     if approximate:
         from ._affinity.neighbours import cluster_neighbours
@@ -106,10 +124,10 @@ def cluster_embeddings(
         tree = cluster_neighbours(rows)
     elif len(rows) <= KEEP_CLASSES:
         tree = cluster_matrix(to_distances(rows @ rows.T), linkage, hashed=False)
-    elif linkage == "average":
-        tree = cluster_means(rows)
     else:
-        tree = cluster_tiles(rows, linkage)
+        cluster = cluster_means if linkage == "average" else partial(cluster_tiles, linkage=linkage)
+        with spread(executor) as found:
+            tree = cluster(rows, spread=found)
     # Rounding can put a distance a little below 0 or above 2.
     tree = tree._replace(heights=tree.heights.clip(0, 2))
     return replace(_assemble(tree, linkage), approximate=approximate)
@@ -174,6 +192,16 @@ def _check_linkage(linkage: str) -> None:
     if linkage not in get_args(Linkage):
         valid = ", ".join(map(repr, get_args(Linkage)))
         raise ValueError(f"linkage {linkage!r} is not supported. Must be one of {valid}.")
+
+
+def _check_spread(executor: str, approximate: bool) -> None:
+    if approximate:
+        raise ValueError(
+            f"executor is for exact clustering, whose tiles it computes. Got {executor!r} beside "
+            f"approximate=True."
+        )
+    if executor != TORCHRUN:
+        check_executor(executor)
 
 
 def _assemble(tree: Tree, linkage: str) -> Clustering:

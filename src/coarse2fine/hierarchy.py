@@ -76,6 +76,7 @@ class Hierarchy(NestedLevels):
         seed: int = 0,
         class_names: Sequence[str] | None = None,
         approximate: bool = False,
+        executor: str | None = None,
     ) -> Hierarchy:
         """Cluster the classes of a trained classifier (Algorithm 2 of the paper).
 
@@ -93,9 +94,9 @@ class Hierarchy(NestedLevels):
             class_names: Defaults to None.
             approximate: For the metric ``"embedding"``, see `cluster_embeddings`. Defaults to
                 False.
+            executor: Likewise. Defaults to None.
         """
-        if approximate:
-            check_can_be_approximate(metric)
+        check_is_of_embeddings(metric, approximate, executor)
         from .heads import class_vectors  # which imports torch
 
         if isinstance(metric, str) and metric in CONFUSION_METRICS:
@@ -117,7 +118,11 @@ class Hierarchy(NestedLevels):
         # From the vectors themselves, so that the K×K distances of many classes are never stored.
         if isinstance(metric, str) and metric == "embedding":
             return cls.from_embeddings(
-                vectors, linkage=linkage, class_names=class_names, approximate=approximate
+                vectors,
+                linkage=linkage,
+                class_names=class_names,
+                approximate=approximate,
+                executor=executor,
             )
         distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
         return cls.from_distances(distances, linkage=linkage, class_names=class_names)
@@ -130,6 +135,7 @@ class Hierarchy(NestedLevels):
         linkage: Linkage = "single",
         class_names: Sequence[str] | None = None,
         approximate: bool = False,
+        executor: str | None = None,
     ) -> Hierarchy:
         """Cluster classes by the cosine distances of a K×E matrix, one row per class.
 
@@ -139,8 +145,9 @@ class Hierarchy(NestedLevels):
             class_names: Defaults to None.
             approximate: See `cluster_embeddings`; the hierarchy says that it is. Defaults to
                 False.
+            executor: See `cluster_embeddings`. Defaults to None.
         """
-        found = cluster_embeddings(embeddings, linkage, approximate=approximate)
+        found = cluster_embeddings(embeddings, linkage, approximate=approximate, executor=executor)
         return cls(found.levels, class_names, approximate=found.approximate)
 
     @classmethod
@@ -447,8 +454,10 @@ class Hierarchy(NestedLevels):
         return index % depth
 
 
-def check_can_be_approximate(metric: Any) -> None:
-    """Raise a `ValueError` where clustering by a metric is always exact."""
-    if not (isinstance(metric, str) and metric == "embedding"):
+def check_is_of_embeddings(metric: Any, approximate: bool, executor: str | None) -> None:
+    """Raise a `ValueError` for ways to cluster that a metric does not have."""
+    if not isinstance(metric, str) or metric != "embedding":
         given = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
-        raise ValueError(f"approximate clustering is for the metric 'embedding'. Got {given}.")
+        for what, value in (("approximate clustering", approximate), ("an executor", executor)):
+            if value:
+                raise ValueError(f"{what} is for the metric 'embedding'. Got {given}.")

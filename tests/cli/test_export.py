@@ -76,7 +76,7 @@ def test_a_folder_has_a_card_with_the_licence(c2f, comparison):
     code, _, err = c2f("export", comparison, "--out", "m.safetensors", "--license", "mit")
     assert (code, err) == (
         2,
-        "error: --license is for the card of a folder; let --out name a folder.\n",
+        "error: --license is for a folder; let --out name a folder.\n",
     )
     _, _, err = c2f("export", comparison, "--out", "photos", "--license", "a\nb")
     assert err.startswith("error: license must be an identifier such as apache-2.0.")

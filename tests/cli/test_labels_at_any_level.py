@@ -66,8 +66,17 @@ def test_a_training_tells_what_its_accuracies_count_and_can_be_used_like_any_oth
     assert run.hierarchy().num_clusters == (2, 5)
     code, out, err = c2f("evaluate", "run", "rows.csv", "--method", "continuous", "--json")
     assert code == 0
-    assert "20 of 60 test samples have a class; the others are left out" in err
+    assert "20 of 60 test samples have a class; the others are counted at coarser levels" in err
     found = json.loads(out)
+    hits, counts = run.level_hits(run.hierarchy())
+    assert [level["samples"] for level in found["levels"]] == counts.tolist() == [60, 20]
+    expected = pytest.approx((hits / counts).tolist())
+    assert [level["accuracy"] for level in found["levels"]] == expected
+    out = c2f("evaluate", "run", "rows.csv", "--method", "continuous")[1]
+    assert "accuracy at 2 clusters, 60 samples  " in out
+    if form == "tree":  # with a baseline, which has no levels
+        err = c2f("evaluate", "run", "rows.csv", "--method", "baseline")[2]
+        assert "20 of 60 test samples have a class; the others are left out" in err
     assert found["samples"] == 20
     assert found["accuracy"] == pytest.approx(run.accuracy)
     remarks = report_content([Path("run")]).remarks

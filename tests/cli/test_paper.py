@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from coarse2fine.cli import paper
+from coarse2fine.executors import Workers
 from coarse2fine.experiments import EXPERIMENTS, runner
-from coarse2fine.experiments.executors import Workers
 
 MODULE = """
 from coarse2fine.experiments.declaration import Experiment, Scale, Setting, Variant

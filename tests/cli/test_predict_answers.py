@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coarse2fine import LevelPredictor, fit, load_classifier
-from coarse2fine.cli.evaluate import labelled_samples
+from coarse2fine.cli.evaluate import classes_of, part_of_data
 from coarse2fine.inference.load import load_chosen
 
 PLACES = {"cat": (0, 0), "dog": (0, 3), "car": (9, 0), "bus": (9, 3)}
@@ -38,7 +38,7 @@ def run(tmp_path_factory):
 def expected(run, data, accuracy, new):
     """By the pieces that the command is made of."""
     trained = load_chosen(run)[1]
-    samples = labelled_samples(trained, str(data))
+    samples = classes_of(part_of_data(trained, str(data)), trained, "test")
     classifier = load_classifier(run)
     predictor = LevelPredictor(classifier.hierarchy, accuracy)
     classifier.level_predictor = predictor.fit(trained.logits(samples), samples.targets)
@@ -55,8 +55,9 @@ def test_the_answers_are_those_of_a_calibrated_classifier(c2f, run, is_named):
     predictor, answers = expected(run, data, 0.9, new)
     assert [json.loads(line)["answer"] for line in out.splitlines()] == answers
     assert err.splitlines()[1] == (
-        f"0.9 of the answers are right with a confidence of 0.9: {predictor.accuracy_:.2%} of "
-        f"{predictor.num_samples_} samples at the threshold {predictor.threshold_:.4g}"
+        f"at least 0.9 of the answers are right with a confidence of 0.9: "
+        f"{predictor.accuracy_:.2%} of {predictor.num_samples_} samples at the threshold "
+        f"{predictor.threshold_:.4g}"
     )
 
 
@@ -69,6 +70,24 @@ def test_tables_and_csv_have_a_column_of_answers(c2f, run):
     header, *lines = c2f(*arguments)[1].splitlines()
     assert header.startswith("answer ")
     assert [line[: header.index("class")].strip() for line in lines] == answers
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_an_export_answers_by_itself(c2f, run, tmp_path, is_named):
+    new = run.parent / "held-out.csv"
+    named = ("--calibrate", new) if is_named else ()
+    code, out, err = c2f("export", run, "--accuracy", 0.9, *named, "--out", tmp_path / "model")
+    assert (code, out) == (0, f"{tmp_path / 'model'}\n")
+    predictor, answers = expected(run, new if is_named else run.parent / "table.csv", 0.9, new)
+    assert err.startswith("at least 0.9 of the answers are right with a confidence of 0.9: ")
+    lines = c2f("predict", tmp_path / "model", new, "--json")[1].splitlines()
+    assert [json.loads(line)["answer"] for line in lines] == answers
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert f"from the same source as the {predictor.num_samples_} that it" in card
+    code, _, err = c2f("export", run, "--accuracy", 0.9, "--out", tmp_path / "model.safetensors")
+    assert (code, err) == (2, "error: --accuracy is for a folder; let --out name a folder.\n")
+    code, _, err = c2f("export", run, "--calibrate", new, "--out", tmp_path / "other")
+    assert (code, "--calibrate is for --accuracy" in err) == (2, True)
 
 
 def test_what_cannot_be_promised_is_refused(c2f, run):

@@ -40,6 +40,7 @@ OUTPUTS = {
     "keras_table": POINTS,
     "lightning_images": rf"{COMPARISON}\n{LEVELS}",
     "plain_pytorch": rf"seed 0: {POINTS}",
+    "sharded_head": r"epoch 9: level 1, test accuracy 9\d\.\d%\nthe first process holds 1000 of",
     "scikit_learn": r"without the curriculum: 0\.[5-9](.*\n)+.* with the curriculum: 0\.[5-9]",
     "transformers_text": rf"level of each epoch: \[0, .*\]\nseed 0: {POINTS}",
 }
@@ -49,7 +50,7 @@ EXTRAS = {"tokenizers": "transformers"}
 # Rounding differs by machine, which moves a run by a few points.
 TOLERANCE = 5.0
 # Shown as two processes print it.
-LAUNCHED = {"accelerate_two_processes"}
+LAUNCHED = {"accelerate_two_processes", "sharded_head"}
 
 
 def run(folder, *command):
@@ -128,7 +129,8 @@ def test_what_an_example_imports_is_installed_as_its_page_says(name):
     pages = [page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))]
     naming = [page for page in pages if f"examples/{name}.py" in page]
     lines = [re.findall(r"pip install '\.\[([\w,]+)\]'", page) for page in naming]
-    assert any(imports(name) <= set(",".join(line).split(",")) for line in lines)
+    known = [set(",".join(line).split(",")) for line in lines] + [set()] * bool(naming)
+    assert any(imports(name) <= extras for extras in known)
 
 
 # ------------------------------------------------------------- what the pages say is printed
@@ -174,7 +176,7 @@ def assert_as_shown(printed, shown):
 
 
 def test_the_pages_show_what_examples_print():
-    assert shown_outputs().keys() == {*SHORT, "accelerate_two_processes", "transformers_text"}
+    assert shown_outputs().keys() == {*SHORT, *LAUNCHED, "transformers_text"}
 
 
 def test_accuracies_may_differ_a_little_and_learned_levels_at_will():
@@ -202,11 +204,15 @@ def test_an_example_runs_and_prints_what_it_shows(name, tmp_path):
 # ------------------------------------------------------------------------- two processes
 
 
+def launch(folder, processes, name):
+    """Return the output of an example that torchrun starts."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
+    return run(folder, *launcher, EXAMPLES / f"{name}.py")
+
+
 def accelerate(folder, processes):
     """Return the output, and of it the levels, the hierarchy, and the last line's numbers."""
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
-    script = EXAMPLES / "accelerate_two_processes.py"
-    printed = run(folder, *launcher, script)
+    printed = launch(folder, processes, "accelerate_two_processes")
     levels = re.findall(r"^epoch (\d+): level in each process \[(.*)\]$", printed, re.MULTILINE)
     tree = re.search(r"^\d+ classes: (.*\n)*(?=test accuracy)", printed, re.MULTILINE)
     numbers = re.findall(r"\d+(?:\.\d)?", printed.splitlines()[-1])
@@ -225,3 +231,11 @@ def test_two_processes_of_accelerate_train_as_one_does(tmp_path):
     assert one_tree == two_tree
     assert one_numbers[0] == two_numbers[0] == 35 * 75 - 1000  # no sample is left out or doubled
     assert one_numbers == pytest.approx(two_numbers, abs=0.5)
+
+
+@pytest.mark.slow
+def test_a_divided_layer_trains_by_two_processes_as_by_one(tmp_path):
+    printed = launch(tmp_path, 2, "sharded_head")
+    assert_as_shown(printed, shown_outputs()["sharded_head"])
+    alone = run(tmp_path, EXAMPLES / "sharded_head.py")
+    assert printed.splitlines()[:-1] == alone.splitlines()[:-1]

@@ -11,8 +11,8 @@ import animals
 import pytest
 import torch
 
+from coarse2fine.executors import Workers
 from coarse2fine.experiments import runner
-from coarse2fine.experiments.executors import Workers
 
 
 @contextmanager

@@ -10,9 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 import torch
 
-from coarse2fine import MissingExtraError
-from coarse2fine.experiments import executors
-from coarse2fine.experiments.executors import Processes, check_executor, workers
+from coarse2fine import MissingExtraError, executors
+from coarse2fine.executors import Processes, check_executor, workers
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from coarse2fine import RunError, RunResult
+from coarse2fine.executors import Workers
 from coarse2fine.experiments import runner
 from coarse2fine.experiments.declaration import Setting, Variant
-from coarse2fine.experiments.executors import Workers
 from coarse2fine.experiments.runner import Observer, Runner
 from coarse2fine.experiments.tasks import expand
 

@@ -16,7 +16,7 @@ import torch
 from made_runs import make_comparison
 
 from coarse2fine import CoarseToFineLoss, Hierarchy, fit
-from coarse2fine.experiments.executors import workers
+from coarse2fine.executors import workers
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
 from coarse2fine.report import write_report

@@ -18,7 +18,8 @@ from pathlib import Path
 import killing
 import tiny
 
-from coarse2fine.experiments import executors, runner, tasks
+from coarse2fine import executors
+from coarse2fine.experiments import runner, tasks
 from coarse2fine.experiments.content import read_results
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.runs import writer as run

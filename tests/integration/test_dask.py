@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import wait
 from contextlib import contextmanager
 
 import killing
+import numpy as np
 import pytest
 import tiny
 
-from coarse2fine import RunError
-from coarse2fine.experiments import executors
+from coarse2fine import RunError, cluster_embeddings, executors
+from coarse2fine._affinity import spread
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
 
@@ -128,3 +130,28 @@ def test_a_scheduler_that_is_killed_ends_it_with_one_sentence(folder, monkeypatc
             address = client.scheduler.address
         with pytest.raises(RunError, match=r"^the Dask cluster at \S+ has gone; start it again"):
             Reproduction(NAME, out="runs").run(address, KillerOfScheduler())
+
+
+@pytest.mark.slow
+def test_a_killed_workers_block_of_a_clustering_is_computed_again(monkeypatch):
+    rows = np.random.default_rng(0).standard_normal((5000, 64), dtype=np.float32)
+    killed = []
+
+    def wait_and_kill(*arguments, **options):
+        found = wait(*arguments, **options)
+        if found[0] and not killed:
+            killed.append(workers.pop())
+            os.kill(killed[0], signal.SIGKILL)
+        return found
+
+    monkeypatch.setattr(spread, "wait", wait_and_kill)
+    with cluster(workers=2) as two:
+        with distributed.Client(two.scheduler_address, set_as_default=False) as client:
+            workers = list(client.run(os.getpid).values())
+        found = cluster_embeddings(rows, executor=two.scheduler_address)
+    assert killed
+    alone = cluster_embeddings(rows)
+    for one, other in zip(found.levels, alone.levels, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(found.edges, alone.edges)
+    np.testing.assert_array_equal(found.heights, alone.heights)  # to the bit

@@ -14,7 +14,7 @@ import killing
 import pytest
 import tiny
 
-from coarse2fine.experiments.executors import workers
+from coarse2fine.executors import workers
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
 from coarse2fine.experiments.tasks import carry_out

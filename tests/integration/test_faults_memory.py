@@ -16,7 +16,7 @@ from faulty import mounts  # noqa: F401
 
 from coarse2fine import fit
 from coarse2fine.data import Batches, Split, Transform
-from coarse2fine.experiments.executors import Processes
+from coarse2fine.executors import Processes
 from coarse2fine.experiments.reproduce import Reproduction
 from coarse2fine.experiments.runner import Observer
 from coarse2fine.training.processes import memory_errors_explained
@@ -91,7 +91,7 @@ def sweep_without_shared_memory():
 def test_a_sweep_names_the_full_shared_memory(tmp_path):
     ended = faulty.run(tmp_path, sweep_without_shared_memory)
     assert ended.last == (
-        "ChildProcessError: the processes that train cannot be started (No space left on device); "
+        "ChildProcessError: the executor's processes cannot be started (No space left on device); "
         "make room in memory and in /dev/shm, or have fewer: --executor processes:1."
     )
 

@@ -5,12 +5,14 @@ import sys
 from pathlib import Path
 
 import killing
+import numpy as np
 import pytest
 
-from coarse2fine import Hierarchy
+from coarse2fine import Hierarchy, cluster_embeddings
 
 SCRIPT = Path(__file__).with_name("two_processes.py")
 ENCODERS = Path(__file__).with_name("two_encoders.py")
+CLUSTERINGS = Path(__file__).with_name("two_clusterings.py")
 
 
 def torchrun(processes, *arguments, script=SCRIPT):
@@ -72,3 +74,53 @@ def test_a_process_that_dies_ends_the_run_and_it_resumes(two, tmp_path):
     assert not (tmp_path / "result.json").exists()
     assert torchrun(2, tmp_path).returncode == 0
     assert killing.outcome(tmp_path) == two
+
+
+@pytest.fixture
+def embeddings(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((5000, 32), dtype=np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    return rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, 3])
+def test_a_clustering_by_several_processes_is_that_of_one_to_the_bit(
+    tmp_path, embeddings, processes
+):
+    assert torchrun(processes, tmp_path, script=CLUSTERINGS).returncode == 0
+    alone = cluster_embeddings(embeddings)
+    for rank in range(processes):
+        with np.load(tmp_path / f"{rank}.npz") as found:
+            for number, level in enumerate(alone.levels):
+                np.testing.assert_array_equal(found[f"arr_{number}"], level)
+            np.testing.assert_array_equal(found["edges"], alone.edges)
+            np.testing.assert_array_equal(found["heights"], alone.heights)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "ranks", "message"),
+    [
+        ("differ", [0, 1], "ValueError: the 2 processes of torchrun must cluster the same embed"),
+        ("die", [0], "RunError: another of the 2 processes that cluster has died, or has not"),
+        ("fail", [0, 1], "MemoryError: no room"),
+    ],
+)
+@pytest.mark.usefixtures("embeddings")
+def test_what_goes_wrong_in_a_clustering_is_told_by_all_processes_left(
+    tmp_path, how, ranks, message
+):
+    assert torchrun(2, tmp_path, how, script=CLUSTERINGS).returncode != 0
+    for rank in ranks:
+        assert (tmp_path / f"error-{rank}.txt").read_text().startswith(message)
+
+
+@pytest.mark.slow
+def test_c2f_hierarchy_shows_and_saves_once_for_all_processes(tmp_path, embeddings):
+    saved = tmp_path / "h.safetensors"
+    words = ["hierarchy", tmp_path / "rows.npy", "--executor", "torchrun", "--save", saved]
+    found = torchrun(2, "coarse2fine.cli", *words, script="-m")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.count("5000 classes:") == 1
+    assert Hierarchy.load(saved) == Hierarchy.from_embeddings(embeddings)

@@ -139,6 +139,7 @@ def test_tokens_may_be_labelled_at_any_level():
         (torch.ones(2, 3, dtype=bool), r"\(a mask\) .* \(2, 6\) must have .* Got \(2, 3\)"),
         (torch.zeros(2, K, dtype=bool), r"target\[0\] has no candidate class"),
         (torch.tensor([[0.5, 0.5, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0]]), "sums to 3; .* be boolean"),
+        (torch.ones(2, 6, dtype=torch.int64), "a row of integers for each prediction; candidates"),
     ],
 )
 def test_labels_that_mean_nothing_are_named(labels, message):

@@ -271,6 +271,12 @@ def test_one_column_may_name_the_clusters_of_a_given_tree(form, tmp_path):
     assert result.of("continuous")[0].hierarchy().for_classes(NAMES).num_clusters[0] == 2
 
 
+def test_a_split_with_a_tree_needs_no_baseline(tmp_path):
+    split = coarsened(table(200))
+    (run,) = small(split, tmp_path / "run", baseline=False).runs
+    assert run.hierarchy() == TREE
+
+
 def test_another_hierarchy_over_the_classes_may_be_trained_on(tmp_path):
     split = coarsened(table(200))
     result = small(split, tmp_path / "run", hierarchy=OTHER, methods=("continuous", "staged"))

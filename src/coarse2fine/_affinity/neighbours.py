@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, IntArray
+from .._util.memory import check_memory
 from ..errors import require
+from . import tiles
 from .rounds import Tree, members, merge, stack, to_distances
-from .tiles import TILE, Vectors
+from .tiles import Vectors
 
 # How many neighbours a class knows.
 NEIGHBOURS = 16
@@ -32,6 +34,11 @@ CHUNK_FOUND = 2**23
 
 def cluster_neighbours(rows: Array) -> Tree:
     """Cluster unit vectors by single linkage, nearly as `cluster_tiles` does."""
+    # What faiss keeps, what each row knows, arrays as long as there are rows, and a chunk.
+    needed = len(rows) * (4 * rows.shape[1] + 8 * NEIGHBOURS + 300)
+    needed += 24 * min(CHUNK_FOUND, len(rows) * ASKED)
+    what = f"approximate clustering of {len(rows):,} classes"
+    check_memory(needed, what, "free some, or take another machine")
     neighbours = Neighbours(rows)
     labels = np.arange(len(rows))
     trees: list[Tree] = []
@@ -142,10 +149,10 @@ class Neighbours:
         """Return a cluster's closest pair of rows (its own, another's), and how similar."""
         own, others = np.flatnonzero(labels == cluster), np.flatnonzero(labels != cluster)
         best, pair = -np.inf, own[:2]
-        for start in range(0, len(own), TILE):
-            left = self.vectors.take(own[start : start + TILE])
-            for begin in range(0, len(others), TILE):
-                right = self.vectors.rows[others[begin : begin + TILE]]
+        for start in range(0, len(own), tiles.TILE):
+            left = self.vectors.take(own[start : start + tiles.TILE])
+            for begin in range(0, len(others), tiles.TILE):
+                right = self.vectors.rows[others[begin : begin + tiles.TILE]]
                 tile = self.vectors.product(left, right)
                 row, column = np.unravel_index(tile.argmax(), tile.shape)
                 if tile[row, column] > best:

@@ -19,8 +19,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._util.arrays import Array, IntArray
+from .._util.memory import check_memory
 from . import tiles
+from .contraction import cluster_blocks, contract
 from .matrix import cluster_matrix, matrix_rounds
+from .maxima import Maxima
 from .rounds import (
     Tree,
     averaging_matrix,
@@ -33,6 +36,8 @@ from .rounds import (
     stack,
     to_distances,
 )
+from .spread import Spread
+from .tiles import Vectors, closest_members
 
 # How much memory the matrix of cluster-to-cluster distances may take with single linkage.
 MATRIX_BYTES = 128 * 2**20
@@ -43,14 +48,24 @@ LANDMARK_STEP = 32
 PASS_SHARE = 0.25
 
 
-def cluster_tiles(rows: Array, linkage: str) -> Tree:
+def cluster_tiles(rows: Array, linkage: str, spread: Spread) -> Tree:
     """Cluster unit vectors, which are overwritten, by single or complete linkage."""
+    check_tiles_fit(rows)
     order = _coherent_order(rows)
     rows[:] = rows[order]
-    tree = _cluster_ordered(tiles.Vectors(rows), linkage)
+    tree = _cluster_ordered(Vectors(rows), linkage, spread)
     # Back to the given order; clusters are numbered by their first members in that one.
     tree = over_items(tree, order[tree.pairs], np.argsort(order))
     return tree._replace(partitions=[number_by_first(part) for part in tree.partitions])
+
+
+def check_tiles_fit(rows: Array) -> None:
+    """Raise a `MemoryError` where there is no room for the maxima of all rows in all blocks."""
+    count, itemsize = len(rows), rows.dtype.itemsize
+    # Beside a copy of the rows, in another order, and what is as long as there are rows.
+    needed = count * (-(-count // tiles.TILE) * (itemsize + 2) + rows.shape[1] * itemsize + 100)
+    remedy = "take approximate=True, or another machine"
+    check_memory(needed, f"exact clustering of {count:,} classes", remedy)
 
 
 def _coherent_order(rows: Array) -> IntArray:
@@ -74,16 +89,16 @@ def _coherent_order(rows: Array) -> IntArray:
     return np.argsort(place[np.concatenate(nearest)], kind="stable")
 
 
-def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
+def _cluster_ordered(vectors: Vectors, linkage: str, spread: Spread) -> Tree:
     """Cluster by maxima while that is cheap, then contract to a matrix of clusters."""
-    maxima = tiles.Maxima(vectors)
+    maxima = Maxima(vectors, spread)
     partner, best = maxima.nearest()
     joined, labels = merge(partner, -best, None, first=True)
     tree = round_tree(partner, to_distances(best), joined, labels, 0)
     # Maxima say which rows are closest, which is single linkage; the farthest rows, which
     # complete linkage asks for, are in no maximum. So that one contracts after the first round.
     while linkage == "single":
-        # To compute one maximum again takes a row of TILE products; a pass has K²/2. If the
+        # To compute one maximum again takes a row of tiles.TILE products; a pass has K²/2. If the
         # matrix of clusters does not fit, maxima are the way, however many it takes: rounds
         # halve the number of clusters until it does.
         fits = (labels.max() + 1) ** 2 * vectors.rows.itemsize <= MATRIX_BYTES
@@ -101,28 +116,29 @@ def _cluster_ordered(vectors: tiles.Vectors, linkage: str) -> Tree:
     del maxima  # before the matrix is allocated
     labels = by_falling_size(labels)
     combine = np.maximum if linkage == "single" else np.minimum
-    matrix = to_distances(tiles.contract(vectors, tiles.cluster_blocks(labels), combine))
+    matrix = to_distances(contract(vectors, cluster_blocks(labels), combine, spread))
     later = matrix_rounds(matrix, linkage, np.bincount(labels), None, len(tree.partitions))
     if linkage == "single":
-        pairs = tiles.closest_members(vectors, labels, later.pairs)
+        pairs = closest_members(vectors, labels, later.pairs)
     else:
         pairs = first_items(labels)[later.pairs]
     return stack(tree, over_items(later, pairs, labels))
 
 
-def cluster_means(rows: Array) -> Tree:
+def cluster_means(rows: Array, spread: Spread) -> Tree:
     """Cluster unit vectors by average linkage.
 
     The mean cosine of two clusters is the inner product of their means. So the means are all
     that a round needs, and each round has at most half as many of them: together, the passes
     over the tiles cost at most a third more than the first.
     """
+    check_tiles_fit(rows)
     means = rows
     sizes = np.ones(len(rows), np.int64)
     labels = np.arange(len(rows))
     trees: list[Tree] = []
     while len(means) > 1:
-        partner, best = tiles.Maxima(tiles.Vectors(means)).nearest()
+        partner, best = Maxima(Vectors(means), spread).nearest()
         joined, merged = merge(partner, -best, None, first=not trees)
         tree = round_tree(partner, to_distances(best), joined, merged, len(trees))
         trees.append(over_items(tree, first_items(labels)[tree.pairs], labels))

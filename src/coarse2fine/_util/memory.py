@@ -19,6 +19,22 @@ def free_bytes() -> int | None:
     return min([free, *_left_by_limits()])
 
 
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """Raise a `MemoryError` where less memory is free than is needed.
+
+    Args:
+        needed: How many bytes.
+        what: What needs them.
+        remedy: What to do about it.
+    """
+    free = free_bytes()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"{what} takes {gigabytes(needed)} of memory, of which {gigabytes(needed - free)} are "
+            f"missing, as {gigabytes(free)} are free; {remedy}."
+        )
+
+
 def gigabytes(count: int) -> str:
     """Return a number of bytes as a text.
 

@@ -31,6 +31,7 @@ class LevelScore(TypedDict):
 
     clusters: int
     accuracy: float
+    samples: int
 
 
 class Scores(TypedDict, total=False):
@@ -80,8 +81,12 @@ def command(
     trained = load_trained(found.path, model)
     say(f"using {described(found)}")
     columns = one_or_several(target or ())
-    samples = labelled_samples(trained, data, split, folder=folder, target=columns, text=text)
-    scores = evaluation(trained, samples, batch_size)
+    part = part_of_data(trained, data, split, folder=folder, target=columns, text=text)
+    coarse = coarse_samples(part, trained)
+    samples = classes_of(
+        part, trained, split, "left out" if coarse is None else "counted at coarser levels"
+    )
+    scores = evaluation(trained, samples, batch_size, coarse)
     if as_json:
         used = {"run": str(trained.path), "method": found.method, "seed": found.seed}
         show(json.dumps({**used, "data": data, "split": split, **scores}))
@@ -89,7 +94,7 @@ def command(
         show(f"{trained.path} on {data}, {split}: {len(samples)} samples\n{_shown(scores)}")
 
 
-def labelled_samples(
+def part_of_data(
     trained: Trained,
     data: str,
     split: str = "test",
@@ -98,7 +103,7 @@ def labelled_samples(
     target: str | tuple[str, ...] | None = None,
     text: str | None = None,
 ) -> Split:
-    """Return samples for a model, with targets that count its classes; others have none.
+    """Return samples for a model, whose labels may be of any depth.
 
     Args:
         trained: The model.
@@ -125,13 +130,40 @@ def labelled_samples(
         columns=trained.columns or None,
     )
     part = part_of(source, trained, split)
+    _check_inputs(part, source.kind, trained)
+    return part
+
+
+def classes_of(part: Split, trained: Trained, split: str, others: str = "left out") -> Split:
+    """Return the samples that have a class, with targets that count a model's classes.
+
+    Args:
+        part: Samples of any labels.
+        trained: The model.
+        split: What the part is called.
+        others: What is told of samples without a class. Defaults to ``"left out"``.
+    """
     samples = with_classes(part.with_class(), trained.class_names)
     if not len(samples):
         raise ValueError(f"none of the {len(part)} {split} samples has a class.")
     if len(samples) < len(part):
-        say(f"{len(samples)} of {len(part)} {split} samples have a class; the others are left out")
-    _check_inputs(samples, source.kind, trained)
+        say(f"{len(samples)} of {len(part)} {split} samples have a class; the others are {others}")
     return samples
+
+
+def coarse_samples(part: Split, trained: Trained) -> Split | None:
+    """Return the samples labelled with a cluster, with a tree of the model's classes.
+
+    None where there are none, where the tree is of other classes, or the run has no levels.
+    """
+    from ..runs.directory import Run
+
+    is_known = {*part.class_names} == {*trained.class_names} and Run(trained.path).has_hierarchy
+    if part.hierarchy is None or part.num_with_class == len(part) or not is_known:
+        return None
+    names, tree = trained.class_names, part.hierarchy.for_classes(trained.class_names)
+    # The numbers of clusters do not depend on the order of the classes.
+    return replace(part.take((~part.has_class).nonzero()[:, 0]), class_names=names, hierarchy=tree)
 
 
 def part_of(source: Source, trained: Trained, split: str) -> Split:
@@ -175,15 +207,19 @@ def with_classes(split: Split, class_names: tuple[str, ...]) -> Split:
     return Split(split.inputs, table[split.targets], class_names, split.index)
 
 
-def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) -> Scores:
+def evaluation(
+    trained: Trained, samples: Split, batch_size: int | None = None, coarse: Split | None = None
+) -> Scores:
     """Return how good a model is on samples.
 
     Args:
         trained: The model.
         samples: Of its classes.
         batch_size: Defaults to None: as in training.
+        coarse: Samples labelled with clusters, which count at levels. Defaults to None.
     """
-    from ..metrics import balanced_accuracy, level_accuracies, mistake_severity, top_k_accuracy
+    from .._scores import ratio
+    from ..metrics import balanced_accuracy, level_hits, mistake_severity, top_k_accuracy
     from ..runs.directory import Run
 
     logits, targets = trained.logits(samples, batch_size), samples.targets
@@ -197,11 +233,15 @@ def evaluation(trained: Trained, samples: Split, batch_size: int | None = None) 
         scores["top_5_accuracy"] = top_k_accuracy(logits, targets, 5)
     if Run(trained.path).has_hierarchy:
         hierarchy = Run(trained.path).hierarchy()
-        levels = level_accuracies(predictions, targets, hierarchy).tolist()
+        hits, counts = level_hits(predictions, targets, hierarchy, hierarchy.nodes)
+        if coarse is not None and coarse.hierarchy is not None:
+            found = trained.logits(coarse, batch_size).argmax(1)
+            more = level_hits(found, coarse.targets, hierarchy, coarse.hierarchy.nodes)
+            hits, counts = hits + more[0], counts + more[1]
         severity = mistake_severity(predictions, targets, hierarchy)
         scores["levels"] = [
-            {"clusters": clusters, "accuracy": accuracy}
-            for clusters, accuracy in zip(hierarchy.num_clusters, levels, strict=True)
+            {"clusters": clusters, "accuracy": ratio(hit, count), "samples": int(count)}
+            for clusters, hit, count in zip(hierarchy.num_clusters, hits, counts, strict=True)
         ]
         scores["mistake_severity"] = None if math.isnan(severity) else severity
     return scores
@@ -235,7 +275,9 @@ def _shown(scores: Scores) -> str:
         "top-5 accuracy": scores.get("top_5_accuracy"),
     }
     for level in scores.get("levels", [])[:-1]:
-        shares[f"accuracy at {level['clusters']} clusters"] = level["accuracy"]
+        name = f"accuracy at {level['clusters']} clusters"
+        is_other = level["samples"] != scores["samples"]
+        shares[f"{name}, {level['samples']} samples" if is_other else name] = level["accuracy"]
     rows = [(name, f"{100 * share:.2f}") for name, share in shares.items() if share is not None]
     if scores.get("mistake_severity") is not None:
         rows.append(("mistake severity", f"{scores['mistake_severity']:.2f}"))

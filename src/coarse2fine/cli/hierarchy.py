@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
-from .process import say, show
+from .process import is_first, say, show
 
 if TYPE_CHECKING:
     from ..hierarchy import Hierarchy
@@ -47,6 +47,14 @@ def command(
             "more, and nearly the same.",
         ),
     ] = False,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Let processes:N, a Dask cluster's address or torchrun (its processes) compute "
+            "the distances of more than 2,048 classes. Default: this process.",
+        ),
+    ] = None,
     max_levels: Annotated[
         int | None, typer.Option(metavar="N", help="Thin the hierarchy out to so many levels.")
     ] = None,
@@ -97,12 +105,15 @@ def command(
         model=model,
         parents=parents,
         approximate=approximate,
+        executor=executor,
     )
     if names is not None and hierarchy.class_names != tuple(names):
         hierarchy = hierarchy.for_classes(names)
     if max_levels is not None:
         hierarchy = hierarchy.max_levels(max_levels)
     show(json.dumps(hierarchy.to_dict()) if as_json else hierarchy.to_text(max_lines=max_lines))
+    if not is_first():
+        return
     if save is not None:
         hierarchy.save(save)
         say(f"saved as {save}")

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .calibration import Accuracy, Calibrate, check_calibration, level_predictor
 from .process import is_first, say, show
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ..data import Split
     from ..inference.classifier import Classifier, Prediction
-    from ..prediction import LevelPredictor
-    from ..runs.restore import Trained
     from .prediction_formats import Format
 
 EXAMPLES = (
@@ -49,22 +45,8 @@ def command(
     top: Annotated[
         int, typer.Option(metavar="N", min=1, help="Name the N most probable classes.")
     ] = 3,
-    accuracy: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="Answer with the finest class or cluster that the model is sure of, so that this "
-            "share of the answers is right, with a confidence of 0.9.",
-        ),
-    ] = None,
-    calibrate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATA",
-            help="Find by this labelled data how sure that is, which the model has not seen. "
-            "Default: by the test samples of the run.",
-        ),
-    ] = None,
+    accuracy: Accuracy = None,
+    calibrate: Calibrate = None,
     folder: options.Folder = None,
     batch_size: Annotated[
         int | None,
@@ -96,6 +78,7 @@ def command(
     from ..inference.load import load_chosen, load_classifier
     from .prediction_formats import choose_format
 
+    check_calibration(accuracy, calibrate)
     if as_csv and as_json:
         raise ValueError("--csv and --json cannot be given together.")
     if out is not None and not out.parent.is_dir():
@@ -103,12 +86,10 @@ def command(
     classifier = load_classifier(run, method, seed, model, text=text)
     say(f"using {classifier.description}")
     if accuracy is not None:
-        predictor = _predictor(classifier, accuracy)  # checked before data is read
         trained = load_chosen(run, method, seed, model)[1]
-        samples = _held_out(trained, calibrate, folder)
-        _calibrate(classifier, predictor, trained.logits(samples), samples.targets)
-    elif calibrate is not None:
-        raise ValueError("--calibrate is for --accuracy, which says what is to be kept.")
+        classifier.level_predictor = level_predictor(
+            trained, classifier.hierarchy, accuracy, calibrate, folder
+        )
     chosen = choose_format(classifier, top, as_csv=as_csv, as_json=as_json)
     skipped = Skipped() if keep_going else None
     batches = classifier.batches(
@@ -117,41 +98,6 @@ def command(
     with _output(out) as write:
         count = _write(batches, chosen, write)
     _report(count, skipped)
-
-
-def _predictor(classifier: Classifier, accuracy: float) -> LevelPredictor:
-    """Return what is to be calibrated."""
-    from ..prediction import LevelPredictor
-
-    if classifier.hierarchy is None:
-        raise ValueError("--accuracy needs a hierarchy, and the run has none.")
-    return LevelPredictor(classifier.hierarchy, accuracy)
-
-
-def _calibrate(
-    classifier: Classifier, predictor: LevelPredictor, logits: Tensor, targets: Tensor
-) -> None:
-    """Have the classifier answer at any level, and tell what it was calibrated by."""
-    classifier.level_predictor = predictor.fit(logits, targets)
-    say(
-        f"{predictor.accuracy:.6g} of the answers are right with a confidence of "
-        f"{predictor.confidence}: {predictor.accuracy_:.2%} of {predictor.num_samples_} samples "
-        f"at the threshold {predictor.threshold_:.4g}"
-    )
-
-
-def _held_out(trained: Trained, data: str | None, folder: Path | None) -> Split:
-    """Return labelled samples that the model has not seen."""
-    from ..runs.config import GIVEN
-    from ..runs.directory import Run
-    from ..runs.restorer import Restorer
-    from .evaluate import labelled_samples
-
-    if data is not None:
-        return labelled_samples(trained, data, folder=folder)
-    if trained.config.data == GIVEN:
-        raise ValueError("the run's data were Python objects; name labelled data by --calibrate.")
-    return Restorer(folder).data(Run(trained.path)).test.with_class()
 
 
 class Skipped:

@@ -11,6 +11,7 @@ from pathlib import Path
 from .._util.files import write_atomically
 from ..data.load import VARIABLE
 from ..errors import RunError, require
+from ..executors import check_executor
 from ..figures.style import save
 from ..runs.writer import RunWriter, versions
 from . import find_experiment
@@ -24,7 +25,6 @@ from .content import (
     write_results,
 )
 from .declaration import FULL, chosen
-from .executors import check_executor
 from .figures import draw_figure
 from .results import Results, collect
 from .runner import Observer, Runner

@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 
 from ..errors import RunError
+from ..executors import Workers, workers
 from ..runs.result import RunResult
-from .executors import Workers, workers
 from .tasks import Task, carry_out
 
 ATTEMPTS = 3

@@ -10,8 +10,9 @@ from typing import Any
 
 from .._util.text import brief, printable
 from ..data import Kind
+from ..prediction import LevelPredictor
 from ..runs.result import Result
-from .folder import ONNX, PROGRAM, TOKENS, WEIGHTS
+from .folder import LEVELS, ONNX, PROGRAM, TOKENS, WEIGHTS
 
 _TASKS: dict[Kind, str] = {
     "image": "image-classification",
@@ -28,6 +29,7 @@ def model_card(
     comparison: Result | None,
     missing: Sequence[str],
     license: str | None,
+    levels: LevelPredictor | None = None,
 ) -> str:
     """Return the model card of an export.
 
@@ -37,6 +39,7 @@ def model_card(
         comparison: That the model was chosen from; None for a run by itself.
         missing: A sentence for each file that could not be made.
         license: Of the model; None where nobody has said.
+        levels: What answers at any level. Defaults to None: nothing does.
     """
     parts = [
         _front_matter(name, facts, license),
@@ -45,6 +48,7 @@ def model_card(
         f"## Figures\n\n{_figures(facts['run'], comparison)}",
         f"## Training\n\n{_training(facts)}",
         f"## How to use it\n\n{_use(facts, missing)}",
+        *([] if levels is None else [f"## Answers at any level\n\n{_answers(levels)}"]),
         f"## Licence\n\n{_licence(license)}",
     ]
     return "\n\n".join(parts) + "\n"
@@ -135,6 +139,16 @@ def _use(facts: Mapping[str, Any], missing: Sequence[str]) -> str:
         if not (file and any(f"no {file}" in sentence for sentence in missing))
     ]
     return "\n\n".join([*parts, *missing, f"{_code(WEIGHTS)} is the plain state dict."])
+
+
+def _answers(levels: LevelPredictor) -> str:
+    return (
+        f"`classifier.answer` gives the finest class or cluster that the model is sure of. With a "
+        f"confidence of {levels.confidence:.6g} at least a share of {levels.accuracy:.6g} of the "
+        f"answers is right, to samples from the same source as the {levels.num_samples_} that it "
+        f"was calibrated by, of which {levels.accuracy_:.2%} were. In {_code(LEVELS)} are the "
+        f"temperature that logits are divided by and the least probability of an answer."
+    )
 
 
 _LIBRARY = """from coarse2fine import load_classifier

@@ -110,7 +110,8 @@ def export_model(
     trained = _Trained(run, _comparison(source), model)
     with replacing_folder(folder) as unfinished:
         missing = trained.write(unfinished)
-        card = model_card(_name(folder), trained.facts, trained.comparison, missing, license)
+        facts, comparison = trained.facts, trained.comparison
+        card = model_card(_name(folder), facts, comparison, missing, license, level_predictor)
         write_atomically(unfinished / CARD, card)
         if levels is not None:
             write_atomically(unfinished / LEVELS, levels)

@@ -62,6 +62,10 @@ class HubClassifier(
         """Return the probability of each class, see `Classifier.predict_proba`."""
         return self.classifier.predict_proba(inputs, batch_size)
 
+    def answer(self, inputs: Any, batch_size: int | None = None) -> list[str]:
+        """Return the finest class or cluster that the model is sure of, see `Classifier.answer`."""
+        return self.classifier.answer(inputs, batch_size)
+
     def _save_pretrained(self, save_directory: Path) -> None:
         for file in export_files(self.folder):
             if file.is_file():

@@ -48,6 +48,10 @@ class CoarseToFineComputeLoss:
             self._note_training()
         num_classes = logits.shape[-1]
         is_row = labels.is_floating_point() or labels.dtype == torch.bool
+        if not is_row and labels.shape == logits.shape:
+            raise ValueError(
+                "labels hold a row of integers for each prediction; candidates must be boolean."
+            )
         if labels.is_floating_point():
             self._check_probabilities(labels)
         criterion = self.criterion.to(logits.device).train(torch.is_grad_enabled())

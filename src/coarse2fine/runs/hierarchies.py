@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .._util.files import parse_json
 from .._util.tables import csv_rows
 from .._util.text import brief
 from ..distances import class_distances
-from ..hierarchy import CONFUSION_METRICS, Hierarchy, check_can_be_approximate
+from ..hierarchy import CONFUSION_METRICS, Hierarchy, check_is_of_embeddings
 from ..taxonomy import check_parents
 
 if TYPE_CHECKING:
@@ -27,6 +27,13 @@ CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 MATRICES = (".npy", ".npz", ".csv")
 TAXONOMY_COLUMNS = ({"parent", "child"}, {"coarse_label", "fine_label"})
 Names = Sequence[str] | None
+
+
+class Ways(TypedDict):
+    """How embeddings are clustered, see `cluster_embeddings`."""
+
+    approximate: bool
+    executor: str | None
 
 
 def read_hierarchy(
@@ -39,6 +46,7 @@ def read_hierarchy(
     model: str | Callable[..., nn.Module] | None = None,
     parents: str | None = None,
     approximate: bool = False,
+    executor: str | None = None,
 ) -> Hierarchy:
     """Return the hierarchy that a user gives, or that is made from what is given.
 
@@ -64,16 +72,18 @@ def read_hierarchy(
             the order of its classes. Defaults to None.
         model: What makes a run's model, see `load_trained`. Defaults to None.
         parents: Of a taxonomy, see `Hierarchy.from_taxonomy`. Defaults to None.
-        approximate: Of embeddings, see `Hierarchy.from_embeddings`. Defaults to False.
+        approximate: Of embeddings, see `cluster_embeddings`. Defaults to False.
+        executor: Likewise. Defaults to None.
     """
-    if approximate:
-        check_can_be_approximate(metric)
+    check_is_of_embeddings(metric, approximate, executor)
     if check_parents(parents):
         return _with_parents(given, metric, linkage, class_names, parents)
     if isinstance(given, Hierarchy):
+        _check_ways("the Hierarchy given", approximate, executor)
         return given
     if isinstance(given, str | os.PathLike):
-        return _from_path(Path(given), metric, linkage, head, class_names, model, approximate)
+        ways: Ways = {"approximate": approximate, "executor": executor}
+        return _from_path(Path(given), metric, linkage, head, class_names, model, ways)
     from torch import nn
 
     if isinstance(given, nn.Module):
@@ -84,7 +94,9 @@ def read_hierarchy(
             linkage=linkage,
             class_names=class_names,
             approximate=approximate,
+            executor=executor,
         )
+    _check_ways(f"the {type(given).__name__} given", approximate, executor)
     if isinstance(given, Mapping):
         return Hierarchy.from_taxonomy(given, class_names)
     _check_is_matrix(given)
@@ -138,19 +150,19 @@ def _from_path(
     head: str | None,
     class_names: Names,
     model: Any,
-    approximate: bool,
+    ways: Ways,
 ) -> Hierarchy:
     """Return the hierarchy that a file or a run holds, or that is made from what it holds."""
     suffix = path.suffix.lower()
     matrix: Array | Tensor
     own: Names
     if path.is_dir():
-        return _from_run(path, metric, linkage, head, model, approximate)
+        return _from_run(path, metric, linkage, head, model, ways)
     if not path.exists():
         raise FileNotFoundError(f"there is no file or run {path}.")
     is_tree = suffix == ".json" or (suffix == ".csv" and _is_taxonomy(path))
     if is_tree or holds_hierarchy(path):
-        check_no_choice(path, metric, linkage, approximate)
+        check_no_choice(path, metric, linkage, **ways)
         return _from_tree(path, class_names)
     if suffix in CHECKPOINTS:
         from ..checkpoints import read_class_vectors
@@ -164,13 +176,13 @@ def _from_path(
             f"({', '.join(CHECKPOINTS)}) or a run directory."
         )
     try:
-        return _from_matrix(path, matrix, metric, linkage, own or class_names, approximate)
+        return _from_matrix(path, matrix, metric, linkage, own or class_names, ways)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {brief(error)}") from error
 
 
 def _from_matrix(
-    path: Path, matrix: Any, metric: Any, linkage: Any, names: Names, approximate: bool
+    path: Path, matrix: Any, metric: Any, linkage: Any, names: Names, ways: Ways
 ) -> Hierarchy:
     """Return the hierarchy of embeddings, distances or a confusion matrix."""
     is_checkpoint = path.suffix.lower() in CHECKPOINTS
@@ -181,14 +193,14 @@ def _from_matrix(
     if not is_checkpoint and matrix.shape[0] == matrix.shape[1]:
         check_entries_finite(matrix, "the matrix")
         if np.allclose(matrix, matrix.T, rtol=0, atol=1e-5 * np.abs(matrix).max(initial=0)):
-            check_no_choice(path, metric, approximate=approximate)
+            check_no_choice(path, metric, **ways)
             return Hierarchy.from_distances(matrix, linkage=linkage, class_names=names)
         warnings.warn(
             f"{path} is square but not symmetric, so it is read as embeddings, one row a class; "
             f"for a confusion matrix give the metric confusion_distance.",
             stacklevel=5,
         )
-    return from_vectors(matrix, metric, linkage, names, approximate=approximate)
+    return from_vectors(matrix, metric, linkage, names, **ways)
 
 
 def from_vectors(
@@ -198,6 +210,7 @@ def from_vectors(
     names: Names,
     seed: int = 0,
     approximate: bool = False,
+    executor: str | None = None,
 ) -> Hierarchy:
     """Return the hierarchy of class vectors by a metric that is not of confusion.
 
@@ -207,11 +220,16 @@ def from_vectors(
         linkage: See `cluster_distances`.
         names: Of the classes.
         seed: Of the random metric. Defaults to 0.
-        approximate: See `Hierarchy.from_embeddings`. Defaults to False.
+        approximate: See `cluster_embeddings`. Defaults to False.
+        executor: Likewise. Defaults to None.
     """
     if _is_one_of(metric, ("embedding",)):
         return Hierarchy.from_embeddings(
-            vectors, linkage=linkage, class_names=names, approximate=approximate
+            vectors,
+            linkage=linkage,
+            class_names=names,
+            approximate=approximate,
+            executor=executor,
         )
     distances = class_distances(vectors, metric, num_classes=len(vectors), seed=seed)
     return Hierarchy.from_distances(distances, linkage=linkage, class_names=names)
@@ -245,7 +263,7 @@ def _is_tree_file(path: Path) -> bool:
 
 
 def _from_run(
-    path: Path, metric: Any, linkage: Any, head: str | None, model: Any, approximate: bool
+    path: Path, metric: Any, linkage: Any, head: str | None, model: Any, ways: Ways
 ) -> Hierarchy:
     """Return the hierarchy of a run, or of its model where it has none."""
     from .directory import HIERARCHY, Run
@@ -255,7 +273,7 @@ def _from_run(
 
     run = find_run(path)
     if Run(run).has_hierarchy and Run(run).is_begun:  # else it is no run
-        check_no_choice(run / HIERARCHY, metric, linkage, approximate)
+        check_no_choice(run / HIERARCHY, metric, linkage, **ways)
         return Run(run).hierarchy()
     result, trained = RunResult.load(run), load_trained(run, model)
     confusion = None
@@ -270,12 +288,16 @@ def _from_run(
         confusion=confusion,
         linkage=linkage,
         class_names=trained.class_names,
-        approximate=approximate,
+        **ways,
     )
 
 
 def check_no_choice(
-    given: Path | str, metric: Any, linkage: Any = "single", approximate: bool = False
+    given: Path | str,
+    metric: Any,
+    linkage: Any = "single",
+    approximate: bool = False,
+    executor: str | None = None,
 ) -> None:
     """Raise a `ValueError` for a choice of how to cluster what is not clustered by cosines.
 
@@ -284,17 +306,21 @@ def check_no_choice(
         metric: Anything but the default is refused.
         linkage: Likewise. Defaults to the default.
         approximate: Likewise. Defaults to the default.
+        executor: Likewise. Defaults to the default.
     """
-    if approximate:
-        raise ValueError(
-            f"{given} has no embeddings, which approximate clustering is for; leave it out."
-        )
+    _check_ways(given, approximate, executor)
     for what, value, default in (("metric", metric, "embedding"), ("linkage", linkage, "single")):
         if not _is_one_of(value, (default,)):
             raise ValueError(
                 f"{given} leaves no choice of {what}, so {brief(value)!r} has no effect; leave it "
                 f"out, or give a checkpoint or embeddings."
             )
+
+
+def _check_ways(given: Path | str, approximate: bool, executor: str | None) -> None:
+    for what, value in (("approximate clustering", approximate), ("an executor", executor)):
+        if value:
+            raise ValueError(f"{given} has no embeddings, which {what} is for; leave it out.")
 
 
 def _is_one_of(value: Any, names: Sequence[str]) -> bool:

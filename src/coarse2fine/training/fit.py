@@ -15,7 +15,7 @@ from typing import Any
 from torch import nn
 
 from ..curriculum import equal_shares
-from ..data import Data, Source, input_shape
+from ..data import Data, Source, Split, input_shape
 from ..data.load import load_data
 from ..hierarchy import Hierarchy
 from ..models import default_model
@@ -237,6 +237,10 @@ def _named(data: Any, model: Any, hierarchy: Any, encoder: Any, **settings: Any)
     unknown = settings.keys() - {field.name for field in fields(Config)}
     if unknown:
         raise TypeError(f"fit() has no setting {sorted(unknown)[0]!r}; see coarse2fine.Config.")
+    others = (hierarchy, settings.get("hierarchy_model"), settings.get("hierarchy_epochs"))
+    brings_tree = isinstance(data, Split) and data.hierarchy is not None
+    if brings_tree and others == (None, None, None) and settings.get("baseline") is False:
+        hierarchy = OWN  # as nothing else tells the settings of it
     return Config(
         _name(data),
         model=import_path(model) if callable(model) else model,

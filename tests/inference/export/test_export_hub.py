@@ -45,6 +45,8 @@ def test_it_predicts_as_the_run(made):
     assert found.predict(rows().numpy()) == wanted.predict(rows().numpy())
     probabilities = found.predict_proba(rows().numpy())
     assert (probabilities == wanted.predict_proba(rows().numpy())).all()
+    with pytest.raises(ValueError, match="the model is not calibrated yet"):
+        found.answer(rows().numpy())
 
 
 def test_only_files_of_an_export_are_downloaded(made, remote):

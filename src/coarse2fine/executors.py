@@ -1,4 +1,4 @@
-"""Where trainings run: processes of this machine, or a Dask cluster."""
+"""Where trainings and the blocks of clusterings run: processes of this machine, or Dask."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .._util.parallel import cores
-from ..errors import RunError, require
+from ._util.parallel import cores
+from .errors import RunError, require
 
 CONNECT_SECONDS = 10
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -25,16 +25,18 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Workers:
-    """What carries out trainings.
+    """What carries out trainings, or whatever else is to be done.
 
     Args:
         executor: Any `concurrent.futures.Executor`.
-        count: How many trainings it runs at a time.
+        count: How many tasks it runs at a time.
         threads: How many threads each of them has; None where the workers decide.
-        lost: What a training's future raises when its worker has died, and another may take
+        lost: What a task's future raises when its worker has died, and another may take
             it up.
         check: Raises a `RunError` where there is nobody any more to carry out anything.
             Defaults to one that does nothing.
+        share: Returns what stands for a value among the arguments of several tasks, so that it
+            is sent once. Defaults to the value itself.
     """
 
     executor: Executor
@@ -42,6 +44,7 @@ class Workers:
     threads: int | None
     lost: type[BaseException]
     check: Callable[[], None] = lambda: None
+    share: Callable[[Any], Any] = lambda value: value
 
 
 def check_executor(name: str) -> None:
@@ -113,7 +116,7 @@ def _one_process() -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, context, initializer=_begin_worker)
     except OSError as error:
         raise ChildProcessError(
-            f"the processes that train cannot be started ({error.strerror}); make room in memory "
+            f"the executor's processes cannot be started ({error.strerror}); make room in memory "
             f"and in /dev/shm, or have fewer: --executor processes:1."
         ) from error
 
@@ -196,7 +199,11 @@ def _dask(address: str) -> Iterator[Workers]:
         if not count:
             raise ValueError(f"the Dask cluster at {address} has no workers; start one at least.")
         # The scheduler itself retries what its workers die of; what it gives up is given up.
-        yield Workers(client.get_executor(pure=False), count, None, CancelledError, check)
+        executor = client.get_executor(pure=False)
+        # Of a list, as the parts of a tuple would be scattered one by one.
+        yield Workers(
+            executor, count, None, CancelledError, check, lambda value: client.scatter([value])[0]
+        )
 
 
 def _process_count(match: re.Match[str]) -> int:
