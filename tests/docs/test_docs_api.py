@@ -1,5 +1,6 @@
 """The public API is what docs/api.md lists, and does not change unnoticed."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -72,3 +73,34 @@ def test_a_class_is_listed_with_its_constructor_and_public_members(monkeypatch):
     ]
     assert list(public_api.described(Made, "Made", "[width]"))[1:] == ["Made.width: float"]
     assert len(list(public_api.described(Made, "Made", "false"))) == 1
+
+
+OLD = (ROOT / "tests" / "old_runs" / "0.1.0" / "public_api.txt").read_text().splitlines()
+NOW = [line for lines in STORED.values() for line in lines if line]
+# Settings are given by keyword since 0.2; a number that is given to step is the epoch, as it was.
+OTHERWISE = {"coarse2fine.Config", "coarse2fine.Curriculum.step"}
+
+
+def name_of(line):
+    """What a line is about: a Python name, or a command and its option."""
+    return re.match(r"c2f( [a-z]+)*( --[\w/-]+)?|[\w.]+", line)[0]
+
+
+def arguments_of(line):
+    """The arguments of a function: those that may be given by their place, and all."""
+    signature = re.sub(r"<.*?>+", "...", line[line.index("(") :])
+    given = ast.parse(f"def f{signature}: ...").body[0].args
+    placed = [each.arg for each in (*given.posonlyargs, *given.args)]
+    return placed, {*placed, *(each.arg for each in given.kwonlyargs)}
+
+
+@pytest.mark.parametrize("line", OLD, ids=name_of)
+def test_what_was_public_in_0_1_still_is(line):
+    same = [now for now in NOW if name_of(now) == name_of(line)]
+    assert same
+    if "(" not in line:
+        return
+    (placed, every), (placed_now, every_now) = map(arguments_of, (line, same[0]))
+    assert every <= every_now
+    if name_of(line) not in OTHERWISE:
+        assert placed_now[: len(placed)] == placed
