@@ -11,7 +11,7 @@ from torch import Tensor
 from ..checkpoints import read_lightning_checkpoint
 from ..heads import find_head
 from ..hierarchy import Hierarchy
-from ..runs.hierarchies import MATRICES
+from ..runs.matrices import MATRICES
 from ._curriculum import hierarchy_from
 
 if TYPE_CHECKING:

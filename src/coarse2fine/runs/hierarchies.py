@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -12,21 +12,19 @@ import numpy as np
 
 from .._hierarchy.files import holds_hierarchy
 from .._hierarchy.levels import is_hierarchy
-from .._util.arrays import Array, check_entries_finite, to_floats
+from .._util.arrays import Array, check_entries_finite
 from .._util.files import parse_json
-from .._util.tables import csv_rows
 from .._util.text import brief
 from ..distances import class_distances
 from ..hierarchy import CONFUSION_METRICS, Hierarchy, check_is_of_embeddings
 from ..taxonomy import check_parents
+from .matrices import MATRICES, Names, read_matrix, read_rows
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 CHECKPOINTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-MATRICES = (".npy", ".npz", ".csv")
 TAXONOMY_COLUMNS = ({"parent", "child"}, {"coarse_label", "fine_label"})
-Names = Sequence[str] | None
 
 
 class Ways(TypedDict):
@@ -169,7 +167,7 @@ def _from_path(
 
         matrix, own = read_class_vectors(path, head)
     elif suffix in MATRICES:
-        matrix, own = _read_matrix(path)
+        matrix, own = read_matrix(path)
     else:
         raise ValueError(
             f"{path}: a hierarchy is read from .json, {', '.join(MATRICES)}, a checkpoint "
@@ -262,6 +260,11 @@ def _is_tree_file(path: Path) -> bool:
     return suffix == ".csv" and _is_taxonomy(path)
 
 
+def _is_taxonomy(path: Path) -> bool:
+    header = next(iter(read_rows(path)), [])
+    return any(columns <= set(header) for columns in TAXONOMY_COLUMNS)
+
+
 def _from_run(
     path: Path, metric: Any, linkage: Any, head: str | None, model: Any, ways: Ways
 ) -> Hierarchy:
@@ -326,79 +329,3 @@ def _check_ways(given: Path | str, approximate: bool, executor: str | None) -> N
 def _is_one_of(value: Any, names: Sequence[str]) -> bool:
     """Whether a metric or linkage is one of these; it may be a matrix or a function instead."""
     return isinstance(value, str) and value in names
-
-
-# ------------------------------------------------------------------------------- matrices
-
-
-def _read_matrix(path: Path) -> tuple[Array, Names]:
-    """Return a file's matrix, and the names of the classes where it has some."""
-    if path.suffix.lower() == ".csv":
-        return _read_csv_matrix(path)
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except Exception as error:  # broken data leads numpy and zipfile to raise whatever
-        raise ValueError(f"{path}: not readable as an array of numpy: {brief(error)}") from None
-    numbers = {n: a for n, a in arrays.items() if a.ndim == 2 and a.dtype.kind in "fiub"}
-    if len(numbers) != 1:
-        shapes = ", ".join(f"{n} {a.dtype} {a.shape}".strip() for n, a in arrays.items())
-        found = brief(shapes) or "nothing"
-        raise ValueError(f"{path} must hold one matrix of numbers. Got {found}.")
-    (matrix,) = numbers.values()
-    names = [a for a in arrays.values() if a.dtype.kind == "U" and a.shape == (len(matrix),)]
-    try:
-        floats = to_floats(matrix, str(path))
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-    return floats, names[0].tolist() if len(names) == 1 else None
-
-
-def _is_taxonomy(path: Path) -> bool:
-    header = next(iter(_csv_rows(path)), [])
-    return any(columns <= set(header) for columns in TAXONOMY_COLUMNS)
-
-
-def _read_csv_matrix(path: Path) -> tuple[Array, Names]:
-    """Return the matrix of a CSV file, with or without a header and a column of names."""
-    rows = list(_csv_rows(path))
-    header = rows.pop(0) if rows and _is_header(rows[0], rows[1:]) else []
-    index: list[str] = []
-    if header[:1] == [""] or any(not _is_number(row[0]) for row in rows):
-        index = [row.pop(0) for row in rows]
-    try:
-        matrix = np.array([[float(cell) for cell in row] for row in rows])
-    except ValueError as error:
-        raise ValueError(
-            f"{path}: neither a matrix of numbers ({brief(error)}) nor a taxonomy with the columns "
-            f"parent and child, or coarse_label and fine_label."
-        ) from None
-    if matrix.ndim != 2:
-        raise ValueError(f"{path} holds no rows of numbers.")
-    if not index and len(header) == len(matrix):
-        index = header
-    return matrix, None if all(map(_is_number, index)) else index
-
-
-def _csv_rows(path: Path) -> Iterable[list[str]]:
-    try:
-        yield from (cells for _, cells in csv_rows(path))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _is_header(first: list[str], rows: list[list[str]]) -> bool:
-    """Whether the first row names columns, rather than being a class with its numbers."""
-    if len(first) > 1 and not any(map(_is_number, first[1:])):
-        return True
-    corner = first[0]
-    return not corner or (not _is_number(corner) and all(_is_number(row[0]) for row in rows))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
