@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -56,3 +58,18 @@ def hierarchies(draw: st.DrawFn) -> Hierarchy:
             [draw(st.text(max_size=4)) for _ in range(level.max() + 1)] for level in levels[:-1]
         ]
     return Hierarchy.from_levels(levels, class_names, cluster_names)
+
+
+def assert_loads_or_says_why(path: Path) -> None:
+    """A file, whatever is in it, is a valid hierarchy or refused in a sentence that names it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            hierarchy = Hierarchy.load(path)
+        except ValueError as error:
+            message = str(error)
+        else:
+            assert_valid(hierarchy)
+            return
+    assert message.startswith(f"{path}: ")
+    assert len(message) < 1000
