@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .._util.distinct import distinct
 from ..runs.config import settings_affecting
 from .figures import pooled_values
 from .results import Results, Row
@@ -73,16 +74,8 @@ def _together(rows: Sequence[Row], figure: str | None) -> Row:
     return replace(
         rows[0],
         runs=tuple(sorted((run for row in rows for run in row.runs), key=lambda run: run.seed)),
-        versions=tuple(_distinct(made for row in rows for made in row.versions)),
+        versions=tuple(distinct(made for row in rows for made in row.versions)),
         cut=sum(row.cut for row in rows),
-        seeds=tuple(sorted(_distinct(seed for row in rows for seed in row.seeds))),
+        seeds=tuple(sorted(distinct(seed for row in rows for seed in row.seeds))),
         values=pooled_values(figure, [row.values for row in rows]),
     )
-
-
-def _distinct(items: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
-    for item in items:
-        if item not in found:
-            found.append(item)
-    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._util.distinct import distinct
 from ..lengths import RULES
 from ..runs.config import Config
 from ..runs.directory import Run
@@ -220,9 +221,4 @@ def _is_cut(task: Task) -> bool:
 
 
 def _versions(runs: tuple[RunResult, ...]) -> tuple[Mapping[str, str], ...]:
-    found: list[Mapping[str, str]] = []
-    for run in runs:
-        own = Run(run.path).versions()
-        if own not in found:
-            found.append(own)
-    return tuple(found)
+    return tuple(distinct(Run(run.path).versions() for run in runs))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from .._util.distinct import distinct
 from ..runs.statistics import paired
 from .levels import Yardstick, mean_severity
 from .runs import Entry, FinishedRun
 from .summary import time_ratio, verdict_of
 
-T = TypeVar("T")
 Settings = Mapping[str, Any]  # as the config of a run has them
 Estimate = tuple[float, float]  # a mean over seeds and its standard error, nan for a single one
 
@@ -179,26 +179,17 @@ def how_to_repeat(entries: Sequence[Entry]) -> Repeat:
     shared = {name: found[0] for name, found in values.items() if len(found) == 1}
     own = [Difference(entry.label, _own_settings(entry, differing)) for entry in entries]
     return Repeat(
-        commands=[command for command in _distinct(map(_command, runs)) if command],
+        commands=[command for command in distinct(map(_command, runs)) if command],
         config={name: value for name, value in shared.items() if value is not None},
         differences=own if differing else [],
         seeds=sorted({run.seed for run in runs}),
-        versions=[found for found in _distinct(run.config.versions for run in runs) if found],
+        versions=[found for found in distinct(run.config.versions for run in runs) if found],
         runs=[_run_row(entry, run) for entry in entries for run in entry.runs],
     )
 
 
-def _distinct(values: Iterable[T]) -> list[T]:
-    """Return each value once, in order; values need no hash, as settings may be lists."""
-    found: list[T] = []
-    for value in values:
-        if value not in found:
-            found.append(value)
-    return found
-
-
 def _settings(runs: Iterable[FinishedRun], name: str) -> list[Any]:
-    return _distinct(run.config.settings.get(name) for run in runs)
+    return distinct(run.config.settings.get(name) for run in runs)
 
 
 def _own_settings(entry: Entry, names: Iterable[str]) -> Settings:
