@@ -11,9 +11,14 @@ import torch
 from torch import nn
 
 from coarse2fine import Result, fit
+from coarse2fine.data.sources.text import tokens
+from coarse2fine.runs.restore import load_trained
 
 SETTINGS: dict[str, Any] = {"epochs": 2, "curriculum_epochs": 1, "batch_size": 16}
 WORDS = ("card", "cash", "rate", "fee", "pin", "loan")
+KINDS = ("image", "text", "table")
+FILES = {"README.md", "config.json", "hierarchy.json", "model.onnx", "model.safetensors",
+         "program.pt2"}  # fmt: skip
 # What a program finds where this package is not: neither it nor what it needs but for torch.
 PREAMBLE = "import sys\nsys.modules['coarse2fine'] = None\n"
 
@@ -39,6 +44,19 @@ def rows() -> torch.Tensor:
 def inputs_of(kind: str) -> Any:
     makers: dict[str, Any] = {"image": images, "text": sentences, "table": rows}
     return makers[kind]()
+
+
+def raw_inputs(kind: str, count: int = 7) -> Any:
+    """Inputs as the data has them, before anything is normalised."""
+    found = inputs_of(kind)[:count]
+    return tokens(found) if kind == "text" else found
+
+
+def logits_of(result: Result, raw: torch.Tensor) -> torch.Tensor:
+    model = load_trained(result.best.path)
+    with torch.no_grad():
+        logits: torch.Tensor = model.model(model.transform.normalise(raw.clone()))
+    return logits
 
 
 def trained(kind: str, folder: Path, **settings: Any) -> Result:
